@@ -53,12 +53,11 @@ ElementTree.register_namespace("", MATHML)
 
 
 def in_mathml(self, node):
-    """Write a formula as MathML, which browsers draw without a script; wide ones are scrolled."""
+    """Write a formula as MathML, which browsers draw without a script."""
     inline = node.tagname == "math"
     formula = with_apart_limits(convert(node.astext(), display="inline" if inline else "block"))
-    style = "overflow-y: hidden; padding: 0.5em 0"
-    scrolled = f'<div class="math-wrapper" style="{style}"><div class="math">{formula}</div></div>'
-    self.body.append(formula if inline else scrolled)
+    displayed = f'<div class="math" style="padding: 0.6em 0">{formula}</div>'
+    self.body.append(formula if inline else displayed)
     raise SkipNode
 
 
