@@ -26,7 +26,12 @@ PARTS = {
         "bcfl.flower",
         "bcfl.runtime",
     ),
-    "Libraries of their own": ("assignment", "posteriors"),
+    "Libraries of their own": (
+        "assignment",
+        "posteriors",
+        "posteriors.local",
+        "posteriors.predictive",
+    ),
     "The application": (
         "experiments",
         "experiments.datasets",

@@ -73,7 +73,7 @@ class Aggregation:
     """How the server combines local models.
 
     Attributes:
-        fusion: `precision_weighted`, `exact` or `literal` (see `posteriors.fuse`).
+        fusion: `precision_weighted`, `exact`, `literal` or `normalised` (see `posteriors.fuse`).
         memory: prior of the next round: `replace`, `forget` or `accumulate` (see
             `posteriors.carry`).
         decay: share of the precision, and of the log weights, that `forget` retains per round.

@@ -121,11 +121,19 @@ class Run:
         return self.hypotheses.co_association()
 
     def association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
-        """Clients, joined by their co-association; see `graphs.association_graph`."""
+        """Clients, joined by the probability of sharing a cluster; see `graphs.association_graph`.
+
+        Args:
+            min_probability: leave out edges below this, in [0, 1].
+        """
         return graphs.association_graph(self.hypotheses, self.groups, min_probability)
 
     def accumulated_association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
-        """Clients, joined by the share of rounds together; see `accumulated_association_graph`."""
+        """Clients, joined by the share of rounds together; see `accumulated_association_graph`.
+
+        Args:
+            min_probability: leave out edges below this, in [0, 1].
+        """
         history = self.state.history
         return graphs.accumulated_association_graph(history, self.groups, min_probability)
 
@@ -207,6 +215,7 @@ class Run:
     predict = predicting.predict
     predict_values = predict_values
     predict_new = predicting.predict_new
+    network = predicting.network
     tuned = predicting.tuned
 
     @property
@@ -234,7 +243,12 @@ class Run:
         return to_dataframe(self.rows())
 
     def to_xarray(self, *, co_association: bool = True) -> xarray.Dataset:
-        """Weights, associations and co-associations of all rounds as a data set of xarray."""
+        """Weights, associations and co-associations of all rounds as a data set of xarray.
+
+        Args:
+            co_association: whether to include the co-association probabilities, clients x clients
+                per round.
+        """
         return export.to_xarray(self._history, self.groups, co_association=co_association)
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
@@ -249,7 +263,12 @@ class Run:
         self.to_xarray(co_association=co_association).to_netcdf(place, engine="scipy")
 
     def to_arviz(self, draws: int = 1000, seed: int = 0) -> xarray.DataTree:
-        """Draws from the posterior over associations for ArviZ; see `export.to_arviz`."""
+        """Draws from the posterior over associations for ArviZ; see `export.to_arviz`.
+
+        Args:
+            draws: number of draws, at least 1.
+            seed: of the draws.
+        """
         return export.to_arviz(self.hypotheses, draws, seed)
 
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
