@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bcfl.analysis.rows import MetricsError
 from bcfl.runtime import limited_threads, locked
 from experiments.runs.cluster import run_on_cluster
 from experiments.runs.files import RunFiles
 from experiments.runs.flower import with_engine
+from experiments.runs.index import Contents
 from experiments.runs.plan import Plan, check_free, write_configs, write_plan
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import write_summary
@@ -46,11 +48,14 @@ def resume(plan: Plan, folder: Path, callbacks: RunCallbacks) -> None:
 
     Raises:
         CheckpointError: a checkpoint is damaged.
+        MetricsError: rounds are damaged; it names all that must be deleted to go on.
         Interrupted: `callbacks` requested a stop.
     """
     files = RunFiles(folder)
     if is_finished(plan, files):
         return
+    if damaged := Contents.of(folder).damaged.values():
+        raise MetricsError("; ".join(map(str, damaged)))
     with locked(folder):
         write_configs(plan, files)
         setup = Experiment(
@@ -60,16 +65,15 @@ def resume(plan: Plan, folder: Path, callbacks: RunCallbacks) -> None:
 
 
 def is_finished(plan: Plan, files: RunFiles) -> bool:
-    """Whether all rounds are done and summary and report are written.
+    """Whether all rounds are done and can be read, and summary and report are written.
 
     Args:
         plan: of the run.
         files: of its folder.
     """
     last = (files.summary, files.rounds, files.report)
-    return all(files.of(pair).is_finished for pair in plan.scenario.pairs) and all(
-        path.is_file() for path in last
-    )
+    done = all(files.of(pair).is_finished for pair in plan.scenario.pairs)
+    return done and all(path.is_file() for path in last) and not Contents.of(files.folder).left_out
 
 
 def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, callbacks: RunCallbacks) -> None:

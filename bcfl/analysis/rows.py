@@ -40,6 +40,7 @@ __all__ = [
     "read",
     "read_run",
     "read_runs",
+    "read_sound",
     "round_row",
     "snapshot_row",
     "to_dataframe",
@@ -263,23 +264,28 @@ def read(path: Path) -> list[Row]:
             actual = None
         if actual != number:
             raise MetricsError(
-                f"line {number} of {path} isn't round {number}; the file was changed after the run"
+                f"line {number} of {path} isn't round {number}; the file was changed after the "
+                f"run; {_remedy(path)}"
             )
-        _check_types(row, f"line {number} of {path}")
+        _check_types(row, number, path)
         rows.append(row)
     return rows
 
 
-def _check_types(row: Row, place: str) -> None:
+def _check_types(row: Row, number_of_line: int, path: Path) -> None:
     for name, value in row.items():
         number = (int, float, NoneType) if name in NUMBERS else (object,)
         kinds = KINDS.get(name, number)
         if not isinstance(value, kinds):
             words = " or ".join({NoneType: "null"}.get(kind, kind.__name__) for kind in kinds)
             raise MetricsError(
-                f"{name} in {place} must be {words}, got {value!r}; the file was changed after the "
-                "run"
+                f"{name} in line {number_of_line} of {path} must be {words}, got {value!r}; the "
+                f"file was changed after the run; {_remedy(path)}"
             )
+
+
+def _remedy(path: Path) -> str:
+    return f"delete {path.parent} to run this method and seed again from the beginning"
 
 
 def read_run(files: MethodFiles) -> list[Row]:
@@ -294,7 +300,30 @@ def read_run(files: MethodFiles) -> list[Row]:
     found, newest = read(files.metrics), checkpoint.newest(files.checkpoints)
     if newest is not None:
         _check_num_rounds(files.metrics, len(found), checkpoint.round_of(newest))
+    if not found and files.is_finished:
+        raise MetricsError(
+            f"{files.metrics} holds no rounds, though graphs of the last one lie beside it; "
+            f"{_remedy(files.metrics)}"
+        )
     return found
+
+
+def read_sound(
+    files: Mapping[Key, MethodFiles],
+) -> tuple[dict[Key, list[Row]], dict[Key, MetricsError]]:
+    """Rounds of the methods and seeds whose file is sound, and what is wrong with the others.
+
+    Args:
+        files: of methods and seeds.
+    """
+    found: dict[Key, list[Row]] = {}
+    errors: dict[Key, MetricsError] = {}
+    for key, place in files.items():
+        try:
+            found[key] = read_run(place)
+        except MetricsError as error:
+            errors[key] = error
+    return found, errors
 
 
 def read_runs(files: Mapping[Key, MethodFiles]) -> dict[Key, list[Row]]:
@@ -309,16 +338,10 @@ def read_runs(files: Mapping[Key, MethodFiles]) -> dict[Key, list[Row]]:
     Warns:
         DamagedRunWarning: one is damaged.
     """
-    found: dict[Key, list[Row]] = {}
-    errors: list[MetricsError] = []
-    for key, place in files.items():
-        try:
-            found[key] = read_run(place)
-        except MetricsError as error:
-            errors.append(error)
+    found, errors = read_sound(files)
     if errors and not any(found.values()):
-        raise errors[0]
-    for damage in errors:
+        raise next(iter(errors.values()))
+    for damage in errors.values():
         warnings.warn(f"left out: {damage}", DamagedRunWarning, stacklevel=3)
     return found
 
@@ -326,8 +349,8 @@ def read_runs(files: Mapping[Key, MethodFiles]) -> dict[Key, list[Row]]:
 def _check_num_rounds(path: Path, found: int, rounds: int) -> None:
     if found < rounds:
         raise MetricsError(
-            f"{path} holds {found} rounds, its checkpoint comes after round {rounds}; delete "
-            f"{path.parent} to run this method and seed again from the beginning"
+            f"{path} holds {found} rounds, its checkpoint comes after round {rounds}; "
+            f"{_remedy(path)}"
         )
 
 

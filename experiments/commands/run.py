@@ -202,8 +202,10 @@ def resume(
     plan, screen = read_plan(folder), console()
     plan = plan if jobs is None else replace(plan, jobs=jobs, cluster=None)
     from experiments import launch as work
+    from experiments.runs.summary import read_summary
 
     if work.is_finished(plan, RunFiles(folder)):
+        read_summary(folder)
         screen.print(f"{folder} is finished; nothing to do", soft_wrap=True)
         show_results(screen, plan, folder)
         return

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import traceback
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec, get_args
+from typing import Annotated, Any, ParamSpec, get_args
 
 import typer
 from rich.console import Console
@@ -83,6 +85,9 @@ Arithmetic = Annotated[
 ]
 NOTHING_MADE, MISTAKE, INTERRUPTED = 1, 2, 130
 FULL = (errno.ENOSPC, errno.EDQUOT)
+OURS = ("bcfl", "experiments", "posteriors", "assignment")
+PACKAGES = Path(__file__).parents[2]
+"""Folder of the packages; other packages may be installed there, too."""
 
 
 def console() -> Console:
@@ -100,7 +105,8 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     @wraps(command)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
         try:
-            command(*args, **options)
+            with _told_warnings():
+                command(*args, **options)
         except KeyboardInterrupt:
             typer.echo("bcfl: stopped", err=True)
             raise typer.Exit(INTERRUPTED) from None
@@ -113,6 +119,36 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             raise typer.Exit(MISTAKE) from None
 
     return run
+
+
+@contextmanager
+def _told_warnings() -> Iterator[None]:
+    """Tell the warnings of bcfl on standard error, each once and as one line."""
+    told: set[str] = set()
+    others = warnings.showwarning
+
+    def tell(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        *rest: Any,  # noqa: ANN401 - line number, file and line of the source
+        **named: Any,  # noqa: ANN401
+    ) -> None:
+        if category.__module__.partition(".")[0] not in OURS and not _is_ours(filename):
+            others(message, category, filename, *rest, **named)
+        elif str(message) not in told:
+            told.add(str(message))
+            typer.echo(f"bcfl: warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        for package in OURS:
+            warnings.filterwarnings("always", category=UserWarning, module=rf"{package}\b")
+        warnings.showwarning = tell
+        yield
+
+
+def _is_ours(filename: str) -> bool:
+    return any(Path(filename).is_relative_to(PACKAGES / package) for package in OURS)
 
 
 def _sentence(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from experiments.reports.columns import (
     explain_marks,
     known,
 )
-from experiments.runs.files import RunFiles
+from experiments.runs.index import Contents
 from experiments.runs.plan import read_description
 from experiments.runs.summary import read_summary
 
@@ -56,17 +56,13 @@ def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
     """Name of the scenario and the metrics of each method of a finished run.
 
     Raises:
-        FolderError: there is no run in the folder.
-        NoResultsError: the run is not finished, or its summary cannot be read.
+        FolderError: there is no run in the folder, or its summary cannot be read.
+        MetricsError: the rounds of all methods and seeds are damaged.
+        NoResultsError: the run is not finished.
     """
-    read_description(folder)
-    try:
-        summary = read_summary(folder)
-        if summary:
-            return summary["scenario"], summary["methods"]
-    except (ValueError, KeyError, TypeError) as error:
-        path = RunFiles(folder).summary
-        raise NoResultsError(f"{path} cannot be read: {error!r}") from error
+    summary = read_summary(folder)
+    if summary:
+        return summary["scenario"], summary["methods"]
     raise NoResultsError(f"{folder} is not finished; continue it with: bcfl resume {folder}")
 
 
@@ -98,8 +94,16 @@ def paired(folders: Sequence[Path]) -> bool:
     """Whether a seed is the same data in all runs, so that their methods can be paired by seeds."""
     told = [read_description(folder) for folder in folders]
     data = [[d.get("scenario", {}).get(part) for part in ("data", "partition")] for d in told]
-    seeds = [d.get("seeds") for d in told]
+    seeds = [done for folder in folders for done in _seeds_by_method(folder).values()]
     return all(one == data[0] for one in data) and all(one == seeds[0] for one in seeds)
+
+
+def _seeds_by_method(folder: Path) -> dict[str, set[int]]:
+    """Seeds of each method whose rounds are there."""
+    seeds: dict[str, set[int]] = {}
+    for pair in Contents.of(folder).rounds:
+        seeds.setdefault(pair.method, set()).add(pair.seed)
+    return seeds
 
 
 def columns_of(results: Mapping[str, Metrics]) -> list[Column]:

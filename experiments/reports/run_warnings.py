@@ -36,6 +36,7 @@ def warnings(run: RunFolder, histories: Histories) -> list[str]:
         histories: of the first seed of its methods.
     """
     return [
+        *(f"Left out: {why}." for why in run.left_out),
         *failure_warnings(run),
         *missing_record_warnings(run),
         *single_partition_warnings(histories),

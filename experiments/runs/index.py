@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+import shlex
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ from experiments.runs.plan import FolderError, read_description
 
 if TYPE_CHECKING:
     from bcfl import Federation
+    from bcfl.analysis import rows
 
 EXPECTED = "a bcfl.Federation, or a function without arguments that makes one"
 
@@ -37,6 +40,7 @@ class RunIndex:
         federations: references of federations by method, of a run that was saved from Python; None
             for others.
         deployment: settings of each method, of a deployed federation; None for others.
+        num_rounds: that each method has done in the end; 1 where no scenario tells.
     """
 
     name: str
@@ -45,6 +49,7 @@ class RunIndex:
     folder: Path
     federations: Mapping[str, str] | None = None
     deployment: Mapping[str, Mapping[str, Any]] | None = None
+    num_rounds: int = 1
 
     @property
     def has_scenario(self) -> bool:
@@ -118,7 +123,76 @@ def read_index(folder: Path) -> RunIndex:
             folder=folder,
             federations=table.get(FEDERATIONS),
             deployment=table.get(DEPLOYMENT),
+            num_rounds=int(table["scenario"].get("federation", {}).get("rounds", 1)),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         path = RunFiles(folder).run
         raise FolderError(f"{path} isn't as it was written: {error!r}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What is there of the methods and seeds of a run: the one rule by which they are left out.
+
+    Attributes:
+        rounds: those of each method and seed that has any and can be read.
+        damaged: what is wrong with the rounds of others.
+        missing: what others of a finished run lack.
+    """
+
+    rounds: Mapping[Pair, Sequence[rows.Row]]
+    damaged: Mapping[Pair, rows.MetricsError]
+    missing: Mapping[Pair, str]
+
+    @classmethod
+    def of(cls, folder: Path) -> Contents:
+        """The contents of a folder; damage is told, not raised.
+
+        Args:
+            folder: of a run.
+
+        Raises:
+            FolderError: there is no run in it, or its `run.json` is malformed.
+        """
+        from bcfl.analysis import rows
+
+        index, files = read_index(folder), RunFiles(folder)
+        found, damaged = rows.read_sound({pair: files.of(pair) for pair in index.pairs})
+        least = index.num_rounds if files.summary.is_file() else 0
+        remedy = f"; to run the rest: bcfl resume {shlex.quote(str(folder))}"
+        missing = {
+            pair: f"{pair} has {len(done)} of {least} rounds in {folder}"
+            + (remedy if index.has_scenario else "")
+            for pair, done in found.items()
+            if len(done) < least
+        }
+        kept = {pair: done for pair, done in found.items() if done and pair not in missing}
+        return cls(rounds=kept, damaged=damaged, missing=missing)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Why methods and seeds of the run are left out, a sentence for each."""
+        return (*map(str, self.damaged.values()), *self.missing.values())
+
+
+def read_contents(folder: Path) -> Contents:
+    """The contents of a folder, with a warning for each method and seed that is left out.
+
+    Args:
+        folder: of a run.
+
+    Raises:
+        FolderError: there is no run in it, or its `run.json` is malformed.
+        MetricsError: no rounds can be read, and some are damaged.
+
+    Warns:
+        DamagedRunWarning: a method and seed is damaged, or missing from a finished run.
+    """
+    from bcfl.analysis import rows
+
+    contents = Contents.of(folder)
+    if contents.damaged and not contents.rounds:
+        raise next(iter(contents.damaged.values()))
+    for why in contents.left_out if contents.rounds else ():
+        warnings.warn(f"left out: {why}", rows.DamagedRunWarning, stacklevel=3)
+    return contents

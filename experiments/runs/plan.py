@@ -215,6 +215,11 @@ def check_format(description: Mapping[str, Any], path: Path) -> None:
     Raises:
         FolderError: its format is another.
     """
+    if not {"format", "scenario"} & set(description):
+        raise FolderError(
+            f"{path} lacks its contents: format, scenario, methods and seeds; put back the file "
+            "that `bcfl run` wrote, or run it again into a new folder"
+        )
     found = description.get("format", 1)
     if found != RUN_FORMAT:
         raise FolderError(

@@ -13,7 +13,7 @@ from bcfl import Run, checkpoint
 from bcfl.analysis import rows
 from bcfl.runtime import as_path, nearest
 from experiments.runs.files import Pair, RunFiles
-from experiments.runs.index import read_index
+from experiments.runs.index import read_contents, read_index
 from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.runner import Experiment
 
@@ -142,13 +142,15 @@ def open_runs(folder: str | Path) -> FinishedRuns:
             damaged.
 
     Warns:
-        DamagedRunWarning: the rounds of a method and seed are damaged, so that it is left out.
+        DamagedRunWarning: the rounds of a method and seed are damaged or missing, so that it is
+            left out.
     """
     folder = as_path("folder", folder)
     index, setup, runs = read_index(folder), setup_of(folder), FinishedRuns()
     files = {pair: RunFiles(folder).of(pair) for pair in index.pairs}
-    finished = {pair: place for pair, place in files.items() if place.is_finished}
-    for pair, logged in rows.read_runs(finished).items():
+    for pair, logged in read_contents(folder).rounds.items():
+        if not files[pair].is_finished:
+            continue
         config = _config(files[pair].config) if setup else {}
         runs[pair.method, pair.seed] = FinishedRun(
             folder=folder, pair=pair, config=config, rows=tuple(logged), setup=setup

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,11 +12,11 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.analysis import rows
 from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
-from experiments.runs.files import Pair, PairFiles, RunFiles
+from experiments.runs.files import Pair, RunFiles
+from experiments.runs.index import read_contents
 from experiments.runs.plan import read_description
-from experiments.runs.summary import read_summary
+from experiments.runs.summary import summary_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,32 +39,34 @@ class RunFolder:
         description: `run.json`: scenario, methods, seeds, versions, machine and command.
         summary: by method and metric, mean, std and values over seeds; empty for an unfinished run.
         rounds: by method and seed, one entry per round that was done.
+        left_out: why others of its methods and seeds are left out, a sentence for each.
     """
 
     path: Path
     description: Mapping[str, Any]
     summary: Mapping[str, Mapping[str, Mapping[str, Any]]]
     rounds: Mapping[str, Mapping[int, Sequence[Round]]] = field(repr=False)
+    left_out: Sequence[str] = ()
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read all but the graphs.
 
         Raises:
-            FolderError: there is no run in the folder, or another version wrote it.
-            NoRunError: no round is done, or a file is malformed.
+            FolderError: there is no run in the folder, or another version wrote it, or a file is
+                malformed.
+            NoRunError: no round is done.
             MetricsError: the rounds of all methods and seeds are malformed; of some, these are left
                 out with a warning.
         """
-        files, description = RunFiles(path), read_description(path)
-        if files.summary.is_file():
-            summary = _json_object(files.summary).get("methods", {})
-        else:
-            summary = read_summary(path).get("methods", {})
-        rounds = _rounds(path, description.get("methods", []))
-        if not any(rounds.values()):
+        description, contents = read_description(path), read_contents(path)
+        if not contents.rounds:
             raise NoRunError(f"folder {str(path)!r} holds no run: no method has done a round yet")
-        return cls(path, description, summary, rounds)
+        summary = summary_of(path, contents).get("methods", {})
+        rounds: dict[str, dict[int, Sequence[Round]]] = {m: {} for m in description["methods"]}
+        for pair, done in sorted(contents.rounds.items(), key=lambda item: item[0].seed):
+            rounds[pair.method][pair.seed] = done
+        return cls(path, description, summary, rounds, contents.left_out)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -266,25 +267,6 @@ def _graphml(path: Path) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]
         elif element.tag in (f"{GRAPHML}node", f"{GRAPHML}edge"):
             yield element, {names[d.attrib["key"]]: d.text or "" for d in element}
             element.clear()
-
-
-def _json_object(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise NoRunError(f"{str(path)!r} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise NoRunError(f"{str(path)!r} must hold a JSON object, got {type(value).__name__}")
-    return value
-
-
-def _rounds(folder: Path, methods: Sequence[str]) -> dict[str, dict[int, Sequence[Round]]]:
-    """By method and seed, ascending, those with at least one round."""
-    places = [(m, path) for m in methods for path in (folder / m).glob("seed-*")]
-    numbers = {(m, path.name.removeprefix("seed-")): PairFiles(path) for m, path in places}
-    pairs = {(m, int(seed)): files for (m, seed), files in numbers.items() if seed.isdecimal()}
-    found = {pair: done for pair, done in rows.read_runs(pairs).items() if done}
-    return {m: {s: found[m, s] for s in sorted(s for n, s in found if n == m)} for m in methods}
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
@@ -15,7 +16,8 @@ from bcfl.analysis import rows
 from experiments.config.variants import Pair
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices, read_held_out
-from experiments.runs.index import read_index
+from experiments.runs.index import Contents, read_contents, read_index
+from experiments.runs.plan import FolderError
 from experiments.scores import costs
 
 if TYPE_CHECKING:
@@ -134,6 +136,8 @@ def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
 def read_summary(folder: Path) -> Mapping[str, Any]:
     """The contents of `summary.json`; of a run without a scenario, those that it would have.
 
+    Methods and seeds whose rounds are damaged or missing are left out.
+
     Args:
         folder: of a run.
 
@@ -141,15 +145,54 @@ def read_summary(folder: Path) -> Mapping[str, Any]:
         Empty for an unfinished run.
 
     Raises:
-        ValueError: the file is no JSON, or one of the folder is damaged.
+        FolderError: there is no run in the folder, or the file is not as it was written.
+        MetricsError: no rounds can be read, and some are damaged.
+
+    Warns:
+        DamagedRunWarning: a method and seed is damaged, or missing from a finished run.
+    """
+    return summary_of(folder, read_contents(folder))
+
+
+def summary_of(folder: Path, contents: Contents) -> Mapping[str, Any]:
+    """The same as `read_summary`, of contents that were read before.
+
+    Args:
+        folder: of a run.
+        contents: of the folder.
+
+    Raises:
+        FolderError: the file is not as it was written.
     """
     files, index = RunFiles(folder), read_index(folder)
-    if index.has_scenario or files.summary.is_file():
-        path = files.summary
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    finished = {p: files.of(p) for p in index.pairs if files.of(p).is_finished}
-    done = rows.read_runs(finished)
-    return summarise(index.name, done) if done else {}
+    if files.summary.is_file():
+        written = _written_summary(files.summary, index.has_scenario)
+        if not contents.left_out:
+            return written
+    elif index.has_scenario:
+        return {}
+    finished = {
+        pair: done
+        for method in index.methods
+        for pair, done in contents.rounds.items()
+        if pair.method == method and (files.summary.is_file() or files.of(pair).is_finished)
+    }
+    held_out = {pair: read_held_out(files.of(pair)) for pair in finished}
+    return summarise(index.name, finished, held_out) if finished else {}
+
+
+def _written_summary(path: Path, resumes: bool) -> Mapping[str, Any]:
+    """The contents of a `summary.json`, or what to do about one that was changed."""
+    try:
+        written: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(written["scenario"], str) and isinstance(written["methods"], dict):
+            return written
+        why = "scenario must be text and methods an object"
+    except (ValueError, KeyError, TypeError) as error:
+        why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    command = f"bcfl resume {shlex.quote(str(path.parent))}"
+    again = f", and `{command}` writes it again" if resumes else ""
+    raise FolderError(f"{path} isn't as it was written: {why}; delete it{again}")
 
 
 def write_summary(plan: Plan, files: RunFiles) -> None:

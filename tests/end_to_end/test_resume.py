@@ -29,8 +29,12 @@ def wait_for(condition, process, seconds=240):
         time.sleep(0.001)
 
 
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
 def resume(folder, *options):
-    return CliRunner().invoke(app, ["resume", str(folder), *options])
+    return invoke("resume", folder, *options)
 
 
 def snapshot(folder):
@@ -131,3 +135,65 @@ def test_a_damaged_checkpoint_ends_with_advice(whole, tmp_path):
     assert "Traceback" not in result.output
     shutil.rmtree(newest)
     assert resume(folder).exit_code == 0
+
+
+def change_first_line(pair):
+    path = pair / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"round": 1', '"round": 7', 1))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        change_first_line,
+        lambda pair: (pair / "metrics.jsonl").unlink(),
+        lambda pair: (shutil.rmtree(pair / "checkpoints"), (pair / "metrics.jsonl").unlink()),
+    ],
+)
+def test_damaged_rounds_are_left_out_everywhere_and_resume_says_what_to_delete(
+    damage, whole, tmp_path
+):
+    folder, page = shutil.copytree(whole[0], tmp_path / "run"), tmp_path / "page.html"
+    pair = folder / "bcfl-mh-3" / "seed-3"
+    damage(pair)
+    remedy = f"delete {pair} to run this method and seed again from the beginning"
+    result = resume(folder)
+    assert (result.exit_code, "is finished" in result.output) == (2, False)
+    assert remedy in result.stderr
+    compared = invoke("compare", folder, "--html", page)
+    assert compared.exit_code == 0
+    assert [line.split()[0] for line in compared.stdout.splitlines()[1:3]] == [
+        "bcfl-mht-4",
+        "Scores",
+    ]
+    (warning,) = (line for line in compared.stderr.splitlines() if "warning" in line)
+    assert warning.startswith("bcfl: warning: left out: ")
+    assert warning.endswith(remedy)
+    assert invoke("report", folder).exit_code == 0
+    for written in (page, folder / "report.html"):
+        assert f"{remedy}." in written.read_text()
+    assert "bcfl-mht-4, seed 3" in invoke("explain", folder).stdout
+    shutil.rmtree(pair)
+    assert resume(folder).exit_code == 0
+    assert (folder / "bcfl-mh-3/seed-3/graph.graphml").is_file()
+
+
+def test_a_missing_method_is_told_and_runs_again(whole, read_metrics, tmp_path):
+    folder = shutil.copytree(whole[0], tmp_path / "run")
+    shutil.rmtree(folder / "bcfl-mh-3")
+    compared = invoke("compare", folder)
+    assert f"bcfl-mh-3, seed 3 has 0 of 6 rounds in {folder}; to run" in compared.stderr
+    assert "bcfl-mh-3" not in compared.stdout
+    assert resume(folder).exit_code == 0
+    assert read_metrics(folder) == read_metrics(whole[0])
+
+
+@pytest.mark.parametrize("command", ["resume", "report", "compare"])
+@pytest.mark.parametrize("text", ["nope", "[]", "{}", '{"scenario": "tiny"}'])
+def test_a_changed_summary_is_told_with_its_remedy(command, text, whole, tmp_path):
+    folder = shutil.copytree(whole[0], tmp_path / "run")
+    (folder / "summary.json").write_text(text)
+    result = invoke(command, folder)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "summary.json isn't as it was written: " in result.stderr
+    assert f"delete it, and `bcfl resume {folder}` writes it again" in result.stderr

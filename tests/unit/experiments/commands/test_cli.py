@@ -207,6 +207,11 @@ def test_a_description_that_was_changed_is_named(tmp_path):
     assert "run.json isn't as it was written" in mistake("resume", tmp_path)
 
 
+def test_an_empty_description_is_told(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    assert "run.json lacks its contents: format, scenario, methods" in mistake("report", tmp_path)
+
+
 @pytest.mark.parametrize("command", ["resume", "report", "compare", "graph", "uncertainty"])
 def test_a_folder_of_another_version_is_refused(command, tmp_path):
     (tmp_path / "run.json").write_text('{"scenario": {"name": "demo"}, "methods": ["ifca"]}')

@@ -3,10 +3,12 @@
 import errno
 import subprocess
 import sys
+import warnings
 
 import pytest
 import typer
 
+from bcfl.analysis.rows import DamagedRunWarning
 from experiments.commands.shared import explained
 
 
@@ -76,3 +78,24 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         command.stdout.close()
         assert command.stderr.read() == b""
         assert command.wait() == 1
+
+
+def test_a_warning_of_bcfl_is_one_line_and_told_once(capsys):
+    @explained
+    def command():
+        for _ in range(2):
+            warnings.warn("left out: a/b", DamagedRunWarning, stacklevel=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        command()
+    assert capsys.readouterr().err == "bcfl: warning: left out: a/b\n"
+
+
+def test_a_warning_of_another_library_stays_what_it_is():
+    @explained
+    def command():
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+
+    with pytest.warns(DeprecationWarning, match="old"):
+        command()

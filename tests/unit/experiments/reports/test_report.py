@@ -288,7 +288,7 @@ def damage(folder, name, text):
     [
         ("run.json", "{", "run.json is no JSON"),
         ("run.json", "[]", "must hold a JSON object, got a list"),
-        ("summary.json", "nonsense", "summary.json' is not JSON"),
+        ("summary.json", "nonsense", "summary.json isn't as it was written: Expecting"),
         ("bcfl-g/seed-0/graph.graphml", "<graphml", "is not a GraphML file"),
     ],
 )
