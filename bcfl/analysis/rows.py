@@ -34,6 +34,7 @@ __all__ = [
     "MetricsError",
     "Row",
     "append",
+    "as_dataframe",
     "keep_rounds",
     "numbers",
     "privacy_columns",
@@ -197,13 +198,25 @@ def to_dataframe(rows: Sequence[Row]) -> pandas.DataFrame:
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
+    return as_dataframe([numbers(row) for row in rows])
+
+
+def as_dataframe(lines: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Lines of values by column as a data frame.
+
+    Args:
+        lines: values by the names of columns.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed.
+    """
     try:
         import pandas
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
         ) from error
-    return pandas.DataFrame([numbers(row) for row in rows])
+    return pandas.DataFrame(lines)
 
 
 def numbers(row: Row) -> dict[str, float | None]:

@@ -97,10 +97,24 @@ def imported(reference: str, what: str, expected: str) -> Any:  # noqa: ANN401 -
         if not hasattr(found, part):
             raise UnknownObjectError(
                 f"{title}: module {module_name!r} has no object {path!r}."
-                f"{nearest(part, dir(found))} Expected {expected}"
+                f"{nearest(part, _own_names(found))} Expected {expected}"
             )
         found = getattr(found, part)
     return found
+
+
+def _own_names(place: object) -> list[str]:
+    """Names that a module defines, without those that it imports; all of other objects."""
+    if not inspect.ismodule(place):
+        return dir(place)
+    package = place.__name__.partition(".")[0]
+    return [
+        name
+        for name, value in vars(place).items()
+        if not name.startswith("_")
+        and not inspect.ismodule(value)
+        and str(getattr(value, "__module__", place.__name__)).partition(".")[0] == package
+    ]
 
 
 def made_by(reference: str, what: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - any object

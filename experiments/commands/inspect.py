@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.commands.outcome import failure_lines
-from experiments.commands.shared import Debug, console, explained
+from experiments.commands.shared import Debug, console, explained, line_width, make_room
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -54,20 +55,26 @@ def compare(
 
     for folder in folders:
         read_description(folder)
-    from experiments.reports.compare import aligned, gather, latex, lettered, paired, read_results
-    from experiments.runs.run_folder import NoRunError, RunFolder
+    from experiments.reports.compare import (
+        aligned,
+        gather,
+        latex,
+        lengths,
+        lettered,
+        paired,
+        read_results,
+    )
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
-    table = latex if as_latex else aligned
+    if html is not None:
+        make_room(html, "--html")
     for letter, folder in lettered(folders).items() if len(folders) > 1 else ():
         screen.print(f"{'% ' if as_latex else ''}{letter}: {folder}", soft_wrap=True)
-    for line in table(results, paired=paired(folders)):
+    table = latex if as_latex else partial(aligned, width=line_width(screen))
+    for line in table(results, paired=paired(folders), rounds=lengths(folders)):
         screen.print(line, soft_wrap=True)
-    for folder in folders:
-        with suppress(NoRunError):
-            for line in failure_lines(RunFolder.read(folder)):
-                typer.echo(f"{line} in {folder}", err=True)
+    _tell_failures(folders)
     if html is not None:
         from experiments.reports.compare_page import render
         from experiments.runs.files import write_aside
@@ -76,6 +83,15 @@ def compare(
         typer.echo(f"page {html}", err=True)
     if len(scenarios) > 1:
         typer.echo(f"note: these are different scenarios: {', '.join(scenarios)}", err=True)
+
+
+def _tell_failures(folders: list[Path]) -> None:
+    from experiments.runs.run_folder import NoRunError, RunFolder
+
+    for folder in folders:
+        with suppress(NoRunError):
+            for line in failure_lines(RunFolder.read(folder)):
+                typer.echo(f"{line} in {folder}", err=True)
 
 
 @explained
@@ -125,6 +141,8 @@ def graph(
     if not 0 <= min_probability <= 1:
         raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
     path = _stored(folder, method, seed, kind)
+    if out is not None:
+        make_room(out, "--out")
     from experiments.runs.run_folder import read_graph
 
     stored = read_graph(path, kind.value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from experiments.commands.shared import NOTHING_MADE
+from experiments.commands.shared import NOTHING_MADE, line_width
 
 if TYPE_CHECKING:
     from experiments.runs.plan import Plan
@@ -27,7 +27,7 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
     Raises:
         typer.Exit: with status 1, if no client has trained a model in any round.
     """
-    from experiments.reports.compare import aligned, read_results
+    from experiments.reports.compare import aligned, lengths, read_results
     from experiments.reports.run_warnings import fusion_warnings, untrained_methods
     from experiments.runs.files import RunFiles
     from experiments.runs.grids import choices
@@ -38,7 +38,7 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
     run = RunFolder.read(folder)
     data = read_description(folder)["data"]
     screen.print()
-    for line in aligned(results):
+    for line in aligned(results, rounds=lengths([folder]), width=line_width(screen)):
         screen.print(line, soft_wrap=True)
     for choice in choices(results):
         screen.print(str(choice), soft_wrap=True)

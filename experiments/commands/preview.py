@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.commands.overrides import overridden
-from experiments.commands.shared import Debug, ScenarioName, console, explained
+from experiments.commands.shared import Debug, ScenarioName, console, explained, make_room
 
 if TYPE_CHECKING:
     from experiments.partitions import Partition
@@ -38,6 +38,8 @@ def preview(
     if out is not None and out.suffix not in (".svg", ".png", ".pdf"):
         raise ValueError(f"--out must end in .svg, .png or .pdf, got {str(out)!r}")
     chosen = overridden(load(scenario), {"data-dir": data_dir})
+    if out is not None:
+        make_room(out, "--out")
     from experiments.runs.runner import Experiment
 
     drawn = chosen.seeds[0] if seed is None else seed

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from experiments.commands.shared import (
     Arithmetic,
@@ -18,7 +18,11 @@ from experiments.commands.shared import (
     ScenarioName,
     console,
     explained,
+    line_width,
 )
+
+UNLIMITED = 10_000
+"""Characters of a line that no table is longer than."""
 
 
 @explained
@@ -65,13 +69,12 @@ def profile(
     setup = Experiment(scenario=chosen, device=place, executor=working, threads=threads)
     setup.check()
     peak, screen = matrix_peak(place, threads), console()
+    titles = ("method", *(f"{name} ms" for name in PHASES))
     table = Table(
-        "method",
-        *(f"{name} ms" for name in PHASES),
-        "trainings",
-        "scores",
-        "MB down",
-        "MB up",
+        *(
+            Column(title, overflow="fold")
+            for title in (*titles, "trainings", "scores", "MB down", "MB up")
+        ),
         title=f"{chosen.name}: mean of {rounds} rounds; {place}, {setup.executor_name} executor",
     )
     sentences = []
@@ -85,6 +88,7 @@ def profile(
         sent = [f"{number / rounds:.2f}" for number in measured.megabytes]
         table.add_row(name, *per_round, *counts, *sent)
         sentences.append(f"{name}: {measured.in_words}")
+    screen.width = line_width(screen) or UNLIMITED
     screen.print(table)
     screen.print(f"a matrix product of 1024 x 1024 reaches {peak / 1e9:.1f} GFLOP/s here")
     for sentence in sentences:

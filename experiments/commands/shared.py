@@ -95,6 +95,31 @@ def console() -> Console:
     return Console(highlight=False, emoji=False, markup=False)
 
 
+def line_width(screen: Console) -> int | None:
+    """Characters of a line of a table; None, no limit, for a file or another program.
+
+    Args:
+        screen: where the table is printed.
+    """
+    return screen.width if screen.is_terminal else None
+
+
+def make_room(path: Path, option: str) -> None:
+    """Check that a file can be written before anything is done, and make its folder.
+
+    Args:
+        path: of the file.
+        option: that names it.
+
+    Raises:
+        ValueError: the path is that of a folder.
+        OSError: its folder cannot be made.
+    """
+    if path.is_dir():
+        raise ValueError(f"{option} must be a file, but {path} is a folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Report user errors, and libraries that end the process, as one sentence, with exit code 2.
 

@@ -95,6 +95,7 @@ def uncertainty(
 
 
 def _show(screen: Console, results: list[Result]) -> None:
+    from experiments.reports.uncertainty_page import edge_warnings
     from experiments.reports.uncertainty_table import (
         aligned,
         association_table,
@@ -110,3 +111,5 @@ def _show(screen: Console, results: list[Result]) -> None:
         screen.print(line, soft_wrap=True, markup=False)
     for line in chosen_values(results):
         screen.print(f"tuned   {line}", soft_wrap=True)
+    for warning in edge_warnings(results):
+        screen.print(f"warning: {warning}", soft_wrap=True)

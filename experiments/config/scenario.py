@@ -228,13 +228,25 @@ def _federation(table: object) -> Rules:
     known |= {name for combinator in COMBINATORS.values() for name in combinator.options}
     for key in table:
         if key not in own | known:
+            hint = _where(key, "federation") or nearest(key, [*own, *known])
             raise ValueError(
-                f"[federation] has no option {key!r}.{nearest(key, [*own, *known])} Its own: "
+                f"[federation] has no option {key!r}.{hint} Its own: "
                 f"{', '.join(sorted(own))}; those of methods: bcfl list options METHOD"
             )
     rules = {key: value for key, value in table.items() if key in own}
     options = {key: value for key, value in table.items() if key not in own}
     return replace(read_section(Rules, rules, "[federation]"), options=options)
+
+
+def _where(key: str, name: str) -> str:
+    """A hint at the table of a scenario to which a key of another one belongs; may be empty."""
+    kinds = {**SECTIONS, "federation": Rules}
+    places = [
+        f"[{other}]"
+        for other, kind in kinds.items()
+        if other != name and key in {entry.name for entry in fields(kind)} - {"options"}
+    ]
+    return f" It belongs in {places[0]}." if places else ""
 
 
 def _method_options(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -261,7 +273,11 @@ def _choice(table: object, what: str, key: str) -> Choice:
 def _check_misplaced(section: str, table: object) -> None:
     inner = {"name", "federation", "method_options", *SECTIONS, *CHOICES}
     top = {entry.name for entry in fields(Scenario)} - inner
-    for key in top & set(table if isinstance(table, Mapping) else ()):
+    keys = set(table if isinstance(table, Mapping) else ())
+    for key in keys - set(getattr(SECTIONS.get(section), "__dataclass_fields__", keys)):
+        if hint := _where(key, section):
+            raise ValueError(f"[{section}] has no option {key!r}.{hint}")
+    for key in top & keys:
         raise ValueError(
             f"{key} stands in [{section}]; it belongs at the top of the file, before any [table]"
         )

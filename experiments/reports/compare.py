@@ -23,14 +23,20 @@ from experiments.reports.columns import (
 )
 from experiments.runs.index import Contents
 from experiments.runs.plan import read_description
-from experiments.runs.summary import read_summary
+from experiments.runs.summary import LAST_ROUNDS, read_summary
 
 Metrics = Mapping[str, Mapping[str, Any]]
 
 
 WIDTH = 100
 """Characters of a line of text below a table."""
-AVERAGED = "Scores are means over the last three rounds; costs are those of the whole run."
+AVERAGED: Mapping[int, str] = {
+    1: "those of the only round",
+    2: "means over both rounds",
+    LAST_ROUNDS: "means over the last three rounds",
+}
+"""What scores are, by the number of rounds they are taken over."""
+COSTS = "costs are those of the whole run."
 
 
 class NoResultsError(ValueError):
@@ -90,6 +96,18 @@ def lettered(folders: Sequence[Path]) -> dict[str, Path]:
     }
 
 
+def lengths(folders: Sequence[Path]) -> dict[str, int]:
+    """Number of rounds of runs by letter, of the longest method and seed.
+
+    Args:
+        folders: of runs.
+    """
+    return {
+        letter: max(map(len, Contents.of(folder).rounds.values()), default=0)
+        for letter, folder in lettered(folders).items()
+    }
+
+
 def paired(folders: Sequence[Path]) -> bool:
     """Whether a seed is the same data in all runs, so that their methods can be paired by seeds."""
     told = [read_description(folder) for folder in folders]
@@ -142,12 +160,20 @@ def best_rows(results: Mapping[str, Metrics], *, paired: bool) -> dict[str, str 
     }
 
 
-def aligned(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
+def aligned(
+    results: Mapping[str, Metrics],
+    *,
+    paired: bool = True,
+    rounds: Mapping[str, int] | None = None,
+    width: int | None = None,
+) -> list[str]:
     """Lines of a text table: one row per method, a significant best of each column marked.
 
     Args:
         results: metrics by name of the row, as in `summary.json`.
         paired: whether a seed is the same data for all rows.
+        rounds: length of the runs by letter, see `lengths`; None where all are longer than three.
+        width: characters of a line; columns beyond it go on below. None has no limit.
 
     Returns:
         The header, a line for each row, and below what is averaged and what the marks mean.
@@ -162,27 +188,75 @@ def aligned(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]
         ]
         columns.append([f"{column.title}  ", *cells])
     columns.append([" trainings requested / run", *map(_trainings, results.values())])
+    lines = _side_by_side(columns[0], columns[1:], width)
+    return [*lines, *_note(results, paired, rounds)]
+
+
+def _side_by_side(
+    names: Sequence[str], columns: Sequence[Sequence[str]], width: int | None
+) -> list[str]:
+    """Lines of names and as many columns as fit, then of names and the next columns."""
+    first = max(map(len, names))
     widths = [max(map(len, column)) for column in columns]
+    fitting, used = 0, first
+    while fitting < len(columns) and (
+        width is None or not fitting or used + 2 + widths[fitting] <= width
+    ):
+        used += 2 + widths[fitting]
+        fitting += 1
     lines = []
-    for name, *cells in zip(*columns, strict=True):
-        first = f"{name:{widths[0]}}"
-        rest = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
-        lines.append("  ".join([first, *rest]).rstrip())
-    return [*lines, *_note(results, paired)]
+    for name, *cells in zip(names, *columns[:fitting], strict=True):
+        rest = [f"{cell:>{wide}}" for cell, wide in zip(cells, widths, strict=False)]
+        lines.append("  ".join([f"{name:{first}}", *rest]).rstrip())
+    if fitting < len(columns):
+        lines += ["", *_side_by_side(names, columns[fitting:], width)]
+    return lines
 
 
-def _note(results: Mapping[str, Metrics], paired: bool) -> list[str]:
+def averaged(rounds: Mapping[str, int]) -> str:
+    """What scores of runs of some lengths are, and costs.
+
+    Args:
+        rounds: length of the runs by letter.
+    """
+    taken = {min(number, LAST_ROUNDS) for number in rounds.values()} or {LAST_ROUNDS}
+    fewer = ", or all there are" if len(taken) > 1 else ""
+    return f"Scores are {AVERAGED[max(taken)]}{fewer}; {COSTS}"
+
+
+def unequal(rounds: Mapping[str, int]) -> str:
+    """A sentence on runs of unequal length, empty where they are equal.
+
+    Args:
+        rounds: length of the runs by letter.
+    """
+    if len(set(rounds.values())) < 2:
+        return ""
+    told = ", ".join(f"{letter} {number}" for letter, number in rounds.items())
+    return f"The runs differ in their number of rounds ({told}), and so in scores and costs."
+
+
+def _note(
+    results: Mapping[str, Metrics], paired: bool, rounds: Mapping[str, int] | None
+) -> list[str]:
     seeds = max(len(row["seconds"]["values"]) for row in results.values())
     note = explain_marks(len(results), seeds, paired=paired)
-    return [AVERAGED, *textwrap.wrap(note, WIDTH)]
+    lines = [averaged(rounds or {}), unequal(rounds or {}), note]
+    return [part for line in lines for part in textwrap.wrap(line, WIDTH)]
 
 
-def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
+def latex(
+    results: Mapping[str, Metrics],
+    *,
+    paired: bool = True,
+    rounds: Mapping[str, int] | None = None,
+) -> list[str]:
     r"""Lines of a LaTeX table (booktabs): mean $\pm$ deviation, a significant best in bold.
 
     Args:
         results: metrics by name of the row, as in `summary.json`.
         paired: whether a seed is the same data for all rows.
+        rounds: as in `aligned`.
     """
     columns = columns_of(results)
     titles = (column.title.replace("×", r"$\times$") for column in columns)
@@ -200,7 +274,7 @@ def latex(results: Mapping[str, Metrics], *, paired: bool = True) -> list[str]:
             shown = text(column, row.get(column.metric, MISSING), r"$\pm$ ").replace(UNKNOWN, "--")
             cells.append(rf"\textbf{{{shown}}}" if name == best[column.metric] else shown)
         lines.append(rf"{' & '.join(cells)} \\")
-    note = [f"% {line}" for line in _note(results, paired)]
+    note = [f"% {line}" for line in _note(results, paired, rounds)]
     return [*lines, r"\bottomrule", *note, r"\end{tabular}"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.reports.compare import lettered, paired
+from experiments.reports.compare import lengths, lettered, paired, unequal
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
 from experiments.reports.results_table import agreement_table, results_table
@@ -37,6 +37,7 @@ def render(folders: Sequence[Path]) -> str:
         ],
         warnings=[
             *([] if same else [DIFFERENT]),
+            *filter(None, [unequal(lengths(folders))]),
             *(
                 f"{letter}: {text}" if len(runs) > 1 else text
                 for letter, run in runs.items()

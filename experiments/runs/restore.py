@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -112,6 +112,31 @@ class FinishedRun:
 class FinishedRuns(dict[tuple[str, int], FinishedRun]):
     """Finished runs by method and seed; an unknown key is told from those that are there."""
 
+    def __repr__(self) -> str:
+        """Methods with their seeds and rounds."""
+        seeds: dict[str, dict[int, list[int]]] = {}
+        for (method, seed), run in self.items():
+            seeds.setdefault(method, {}).setdefault(len(run.rows), []).append(seed)
+        parts = [
+            f"{method} ({_counted('seed', alike)}; {rounds} round{'s' * (rounds != 1)})"
+            for method, by_rounds in seeds.items()
+            for rounds, alike in by_rounds.items()
+        ]
+        return f"<FinishedRuns: {', '.join(parts)}>"
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A line for each round of each run, with its metrics after `method` and `seed`.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        logged = [
+            {"method": method, "seed": seed, **rows.numbers(row)}
+            for (method, seed), run in self.items()
+            for row in run.rows
+        ]
+        return rows.as_dataframe(logged)
+
     def __missing__(self, key: object) -> FinishedRun:
         """Raise a `KeyError` that lists the keys."""
         if not isinstance(key, tuple) or len(key) != 2:
@@ -127,6 +152,10 @@ class FinishedRuns(dict[tuple[str, int], FinishedRun]):
         raise KeyError(
             f"no finished run {key!r}.{hint} By method and seed: {', '.join(map(str, self))}"
         )
+
+
+def _counted(noun: str, numbers: Sequence[int]) -> str:
+    return f"{noun}{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def open_runs(folder: str | Path) -> FinishedRuns:

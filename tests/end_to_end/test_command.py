@@ -206,3 +206,12 @@ def test_the_report_is_written_again(whole, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.output.strip() == str(folder / "report.html")
     assert (folder / "report.html").is_file()
+
+
+def test_runs_of_unequal_length_are_told(tiny, whole, tmp_path):
+    short, page = tmp_path / "short", tmp_path / "new" / "page.html"
+    assert invoke("run", tiny, "--rounds", 2, "--out", short).exit_code == 0
+    result = invoke("compare", whole[0], short, "--html", page)
+    told = "The runs differ in their number of rounds (A 6, B 2), and so in scores and costs."
+    assert told in result.stdout.splitlines()
+    assert told in page.read_text()

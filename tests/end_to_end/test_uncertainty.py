@@ -87,3 +87,11 @@ def test_errors_are_one_sentence(folder, tmp_path):
     result = uncertainty(empty)
     assert result.exit_code == 2
     assert f"there is no checkpoint of bcfl-mht-4, bcfl-mh-3 in {empty}" in result.stderr
+
+
+def test_a_value_at_the_end_of_those_tried_is_told_as_on_the_page(folder, monkeypatch):
+    from experiments.reports import uncertainty_page
+
+    monkeypatch.setattr(uncertainty_page, "edge_warnings", lambda results: ["at an end"])
+    assert "warning: at an end" in uncertainty(folder).stdout.splitlines()
+    assert "at an end" in (folder / "uncertainty.html").read_text()

@@ -1,6 +1,8 @@
 """Methods of one's own, by `module:object` or by the entry point of a package."""
 
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 
@@ -127,6 +129,16 @@ def test_suffixes_and_options_are_those_of_every_method():
 def test_errors_name_module_object_and_what_was_expected(reference, message):
     with pytest.raises(UnknownObjectError, match=message):
         methods.build(reference)
+
+
+def test_what_a_module_imports_is_not_suggested(monkeypatch):
+    module = ModuleType("own_importing")
+    exec("import numpy as np\nfrom torch import nn\nfrom torch.nn import Module", vars(module))
+    module.__spec__ = ModuleSpec("own_importing", None)
+    monkeypatch.setitem(sys.modules, "own_importing", module)
+    for name in ("Nope", "Modul", "nm"):
+        with pytest.raises(UnknownObjectError, match=rf"has no object '{name}'\. Expected"):
+            imported(f"own_importing:{name}", "method", "a Method")
 
 
 def test_objects_within_objects_are_found():

@@ -228,3 +228,32 @@ def test_new_folders_never_collide(tmp_path, monkeypatch):
     assert str(first) == "runs/demo-20261128-091507"
     first.mkdir(parents=True)
     assert str(new_folder("demo", now)) == "runs/demo-20261128-091507-2"
+
+
+def test_a_key_in_another_table_is_told_its_own(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('methods = ["fedavg"]\n[federation]\nlearning_rate = 0.1\n')
+    assert "has no option 'learning_rate'. It belongs in [training]." in mistake("run", path)
+    path.write_text('methods = ["fedavg"]\n[training]\nrounds = 3\n')
+    assert "[training] has no option 'rounds'. It belongs in [federation]" in mistake("run", path)
+
+
+def test_a_figure_that_cannot_be_written_is_told_first(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.png").mkdir()
+    for out in ("file/a.png", "folder.png"):
+        result = invoke("preview", "demo", "--out", tmp_path / out)
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+
+
+def test_folders_of_written_files_are_made(tmp_path):
+    result = invoke("preview", "demo", "--out", tmp_path / "a/b.svg")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "a/b.svg").is_file()
+
+
+def test_a_profile_that_is_no_terminal_is_whole(tmp_path):
+    result = invoke("profile", "demo", "--methods", "fedavg", "--rounds", 1)
+    assert result.exit_code == 0, result.output
+    assert "evaluate ms" in result.stdout
+    assert "…" not in result.stdout

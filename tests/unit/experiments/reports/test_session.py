@@ -296,3 +296,18 @@ def test_the_public_names_of_experiments_are_there():
     assert all(getattr(experiments, name) is not None for name in experiments.__all__)
     with pytest.raises(AttributeError, match="module 'experiments' has no attribute 'nothing'"):
         experiments.nothing  # noqa: B018 - the access is what fails
+
+
+def test_finished_runs_are_one_data_frame_and_tell_what_they_are(runs, tmp_path):
+    opened = experiments.open(experiments.save(runs, tmp_path / "both"))
+    frame = opened.to_dataframe()
+    assert list(frame.columns[:3]) == ["method", "seed", "round"]
+    assert frame.method.tolist() == [name for name in opened_names(opened) for _ in range(3)]
+    one = opened["ifca", 0].to_dataframe()
+    assert frame[frame.method == "ifca"].accuracy.tolist() == one.accuracy.tolist()
+    told = ", ".join(f"{name} (seed 0; 3 rounds)" for name in opened_names(opened))
+    assert repr(opened) == f"<FinishedRuns: {told}>"
+
+
+def opened_names(opened):
+    return [method for method, _ in opened]

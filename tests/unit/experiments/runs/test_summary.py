@@ -171,3 +171,33 @@ def test_latex_compiles_in_principle():
 
 def test_finetuned_models_are_tested_in_the_rounds_that_are_averaged():
     assert summary.LAST_ROUNDS == LAST_ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("rounds", "told"),
+    [
+        ({"A": 1}, "Scores are those of the only round; costs"),
+        ({"A": 2}, "Scores are means over both rounds; costs"),
+        ({"A": 30}, "Scores are means over the last three rounds; costs"),
+        ({"A": 1, "B": 2}, "Scores are means over both rounds, or all there are; costs"),
+        ({"A": 2, "B": 9}, "Scores are means over the last three rounds, or all there are; costs"),
+    ],
+)
+def test_what_scores_are_means_of_is_true_of_short_runs(rounds, told):
+    lines = compare.aligned(results(), rounds=rounds)
+    assert told in lines[3]
+    differ = len(set(rounds.values())) > 1
+    assert any("differ in their number of rounds (A " in line for line in lines) == differ
+
+
+def test_columns_that_do_not_fit_a_line_go_on_below():
+    whole, wrapped = compare.aligned(results(6)), compare.aligned(results(6), width=60)
+    table = wrapped[: next(i for i, line in enumerate(wrapped) if line.startswith("Scores"))]
+    assert all(len(line) <= 60 for line in table)
+    assert [line.split()[0] for line in table if line][:4] == [
+        *("method", "fedavg", "bcfl-mh-6", "method")
+    ]
+    for name in ("method", "fedavg", "bcfl-mh-6"):
+        parts = [line.split()[1:] for line in table if line.startswith(name)]
+        (line,) = (line for line in whole if line.startswith(name))
+        assert [word for part in parts for word in part] == line.split()[1:]
