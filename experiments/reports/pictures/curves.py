@@ -199,6 +199,17 @@ def seed_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ma.masked_invalid(values).mean(axis=0).filled(np.nan)  # type: ignore[no-any-return]
 
 
+def lone_points(values: NDArray[np.float64]) -> list[int]:
+    """Indices of the known values without a known neighbour, to which no line leads.
+
+    Args:
+        values: (rounds,) values, NaN where unknown.
+    """
+    known = np.pad(np.isfinite(values), 1)
+    lone: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
+    return lone
+
+
 def round_tips(panels: Sequence[Panel]) -> dict[str, str]:
     """Text of each round's band: the value of every method, mean over seeds.
 
@@ -231,7 +242,8 @@ def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str]) -> list[tuple[
         low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
         if len(values) > 1:
             axes.fill_between(rounds, low, high, color=style["color"], alpha=0.1, linewidth=0)
-        axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
+        (line,) = axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
+        line.set(marker="o", markersize=5, markevery=lone_points(mean))
         if np.isfinite(mean).any():
             ends.append((index, method, float(mean[np.isfinite(mean)][-1])))
     axes.set_title(panel.title, loc="left")
