@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing.style import INK, mark_rounds, panels, whole_numbers
+from bcfl.drawing.style import INK, mark_rounds, panels, whole_numbers, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Sizes = Sequence[Sequence[int]]
+TITLE = 30
+"""Letters above a panel."""
 
 
 def draw_cluster_sizes(sizes: Mapping[str, Sizes], given: Sequence[Axes] = ()) -> Figure:
@@ -82,7 +84,7 @@ def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
             )
         bottom = top
     mark_rounds(axes, method, len(sizes))
-    axes.set_title(method, loc="left")
+    axes.set_title(wrapped(method, TITLE), loc="left")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(0, max(1, bottom.max(initial=1)))
     axes.xaxis.set_major_locator(whole_numbers())

@@ -19,6 +19,7 @@ from bcfl.drawing import (
     mark_rounds,
     spread,
     whole_numbers,
+    wrapped,
 )
 from experiments.reports.pictures.drawing import Picture
 
@@ -29,6 +30,8 @@ LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
 NARROW_NAME, LINE = 13, 0.19
 """Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
+NAME, NARROW_LINE = 20, 34
+"""Letters of the lines of a name beside its line, and in a narrow legend."""
 LEAST_SIDE = 2.2
 """Width of a panel of curves beside long names, inches."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]
@@ -135,8 +138,10 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure
 
     longest = max(len(panel.series) for panel in panels)
-    height = max(3.3, 0.7 + 0.26 * longest)
-    label = max((len(name) for panel in panels for name in panel.series), default=0)
+    names = [wrapped(name, NAME).split("\n") for panel in panels for name in panel.series]
+    lines = max(map(len, names), default=1)
+    height = max(3.3, 0.7 + (0.26 + 0.19 * (lines - 1)) * longest)
+    label = max((len(line) for name in names for line in name), default=0)
     extra = max(0.0, LETTER * (label - SHORT))
     side = max(LEAST_SIDE, 3.2 - extra)
     width = WIDTH + 2 * (side - 3.2 + extra)
@@ -151,7 +156,7 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     )
     for panel, place in zip(panels, axes, strict=False):
         ends = _draw_panel(place, panel, methods)
-        _label_ends(place, ends, panel.format, 0.19 / (0.9 * height - 0.5))
+        _label_ends(place, ends, panel.format, 0.19 * lines / (0.9 * height - 0.5))
     for unused in axes[len(panels) :]:
         unused.set_axis_off()
     return figure
@@ -168,7 +173,8 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
 
     letters = max((len(name) for panel in panels for name in panel.series), default=0)
     columns = 2 if letters < NARROW_NAME else 1
-    lines = [-(-len(panel.series) // columns) for panel in panels]
+    names = [[wrapped(name, NARROW_LINE) for name in panel.series] for panel in panels]
+    lines = [-(-sum(1 + name.count("\n") for name in shown) // columns) for shown in names]
     width, plot, above, below = NARROW, 2.0, 0.4, 0.5
     height = sum(above + plot + below + LINE * count for count in lines)
     figure, top = Figure(figsize=(width, height)), height
@@ -178,7 +184,10 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
         ends = _draw_panel(axes, panel, methods)
         axes.legend(
             [axes.plot([], [], **line_style(index))[0] for index, *_ in ends],
-            [f"{name}  {_signed(panel.format, value)}" for _, name, value in ends],
+            [
+                f"{wrapped(name, NARROW_LINE)}  {_signed(panel.format, value)}"
+                for _, name, value in ends
+            ],
             loc="upper left",
             bbox_to_anchor=(-0.12, -below / plot),
             ncols=columns,
@@ -279,7 +288,7 @@ def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: 
         axes.text(
             1.16,
             place,
-            f"{method}  {_signed(form, value)}",
+            f"{wrapped(method, NAME)}  {_signed(form, value)}",
             va="center",
             fontsize=9.5,
             color=INK,

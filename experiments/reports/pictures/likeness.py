@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import NARROW, WIDTH, panels
+from bcfl.drawing import NARROW, WIDTH, panels, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 Real = TypeVar("Real", bound=np.floating[Any])
+TITLE = 21
+"""Letters above a heat map."""
 WRITTEN = 6
 """Maximum number of rows of a heat map with printed values."""
 
@@ -47,7 +49,7 @@ def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]], columns: 
     low = lowest([matrix for matrix, _ in methods.values()])
     for axes, (method, (matrix, names)) in zip(places, methods.items(), strict=True):
         image = _draw_map(axes, matrix, low, f"likeness-{method}")
-        axes.set_title(method, loc="left", fontweight="bold")
+        axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold")
         axes.set_xticks(range(len(names)), list(map(str, names)))
         axes.set_yticks(range(len(names)), list(map(str, names)))
         if len(names) <= WRITTEN:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, NARROW, WIDTH, panels, whole_numbers
+from bcfl.drawing import FAINT, GROUP_COLOURS, NARROW, WIDTH, panels, whole_numbers, wrapped
 from bcfl.hypotheses import UNSEEN, best_matching
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ SAME_NUMBER = 1e-3
 """Matching bonus, in clients, for a cluster that keeps its number."""
 LANE = 0.72
 """Height of the band of a cluster, in distances between clusters."""
+TITLE = 26
+"""Letters of a line above a panel, beside the number of moves."""
 LISTED = 8
 """Changes of cluster that a tip lists at most."""
 
@@ -163,7 +165,7 @@ def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
             markersize=1.5,
             gid=_line(method, client),
         )
-    axes.set_title(method, loc="left", fontweight="bold")
+    axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold")
     axes.set_title(moves.title(), loc="right", fontsize=9.5, color=FAINT)
     axes.set_xlim(1 - 0.02 * len(rounds), len(rounds) + 0.02 * len(rounds))
     axes.set_ylim(-0.55, moves.num_clusters - 0.45)

@@ -20,7 +20,8 @@ from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
         ("bcfl-mht-8", ["bcfl-mht-8"]),
         ("A/ifca", ["A/", "ifca"]),
         ("training.local_steps", ["training.", "local_", "steps"]),
-        ("ifca:weight=0.5", ["ifca:", "weight=", "0.5"]),
+        ("ifca:weight=0.5", ["ifca:", "weight=0.5"]),
+        ("bcfl-g@temperature=4", ["bcfl-g@", "temperature=4"]),
         ("a<b", ["a&lt;b"]),
     ],
 )
