@@ -117,7 +117,7 @@
     return a.localeCompare(b);
   };
   for (const table of all("table.sortable")) {
-    const heads = all("thead th", table);
+    const heads = all("thead tr:last-child th", table);
     const original = [...table.tBodies[0].rows];
     heads.forEach((head, column) => {
       const button = make("button", { type: "button" });
