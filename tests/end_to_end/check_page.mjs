@@ -58,7 +58,7 @@ const used = await tab.evaluate(() => {
   if (head) {
     const column = () => [...head.closest("table").tBodies[0].rows].map((row) => row.cells[head.cellIndex].textContent.trim());
     const click = () => { head.querySelector("button").click(); return column(); };
-    Object.assign(result, { unsorted: column(), descending: click(), ascending: click(), sort: head.ariaSort, restored: click(), unsortedAgain: head.ariaSort });
+    Object.assign(result, { unsorted: column(), descending: click(), ascending: click(), sort: head.ariaSort, third: click(), thirdSort: head.ariaSort });
     const cell = head.closest("table").tBodies[0].rows[0].cells[head.cellIndex], content = cell.innerHTML;
     cell.textContent = "–";
     result.missing = [click(), click(), click()].map((texts) => texts.indexOf("–"));

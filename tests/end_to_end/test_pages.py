@@ -49,8 +49,8 @@ def seen(page):
     assert numbers == sorted(numbers)
     assert used["descending"] == used["ascending"][::-1]
     assert used["sort"] == "ascending", "the first click has sorted the best first"
-    assert used["restored"] == used["unsorted"]
-    assert used["unsortedAgain"] is None
+    assert used["third"] == used["unsorted"], "the third click restores the order"
+    assert used["thirdSort"] is None
     last = len(used["unsorted"]) - 1
     assert used["missing"] == [last, last, 0], "missing values are last in both directions"
     focused, escaped = used["focused"], used["escaped"]

@@ -93,6 +93,7 @@ class Panel:
         format: format of the last value beside its line.
         zoom: whether to fit the vertical axis to the values after the first fifth of the rounds.
         limits: minimum extent of the vertical axis.
+        least: height of the vertical axis at least, where it is fitted to the values.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Panel:
     format: str = "{:z.2f}"
     zoom: bool = False
     limits: tuple[float, float] | None = None
+    least: float = 0.0
 
 
 def picture(
@@ -264,17 +266,21 @@ def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str]) -> list[tuple[
         low, high = axes.get_ylim()
         axes.set_ylim(min(panel.limits[0], low), max(panel.limits[1], high))
     if panel.zoom:
-        _leave_out_start(axes, panel.series)
+        _leave_out_start(axes, panel)
     mark_rounds(axes, panel.name, max(v.shape[1] for v in panel.series.values()))
     return ends
 
 
-def _leave_out_start(axes: Axes, series: Series) -> None:
-    later = [values[:, values.shape[1] // 5 :] for values in series.values()]
+def _leave_out_start(axes: Axes, panel: Panel) -> None:
+    later = [values[:, values.shape[1] // 5 :] for values in panel.series.values()]
     known = np.concatenate([values[np.isfinite(values)] for values in later])
-    if known.size and known.max() > known.min():
-        margin = 0.04 * (known.max() - known.min())
-        axes.set_ylim(known.min() - margin, known.max() + margin)
+    if not known.size:
+        return
+    high = known.max()
+    low = min(known.min(), high - panel.least)
+    if high > low:
+        margin = 0.04 * (high - low)
+        axes.set_ylim(low - margin, high + margin)
 
 
 def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: float) -> None:
