@@ -170,7 +170,7 @@ def test_page_is_accessible_to_screen_readers(usual):
     assert all(attrs.get("scope") in ("row", "col") for attrs in page.attributes("th"))
     pictures = page.attributes("svg")
     narrow = [one for one in pictures if one["aria-labelledby"].endswith("-narrow-title")]
-    assert (len(pictures), len(narrow)) == (12, 5)
+    assert (len(pictures), len(narrow)) == (13, 6)
     assert all(attrs["role"] == "img" for attrs in pictures)
     assert len(page.attributes("figcaption")) == 7
     assert page.text("figcaption").count("Look ") == 7
