@@ -93,8 +93,11 @@ def _pair(sample: Any, kind: str) -> tuple[Any, Any]:  # noqa: ANN401
     if not isinstance(sample, tuple | list) or len(sample) != 2:
         raise TypeError(
             f"data must be pairs of an input and a target, got {type(sample).__name__} from {kind}"
-            + ("; arrays: ClientData.from_arrays" if kind in ("tuple", "list", "ndarray") else "")
-            + (f" with {list(sample)[:5]}" if isinstance(sample, dict) else "")
+            + (
+                f" with {list(sample)[:5]}"
+                if isinstance(sample, dict)
+                else "; arrays: ClientData.from_arrays" * (kind in ("tuple", "list", "ndarray"))
+            )
         )
     return _array(sample[0]), _array(sample[1])
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bcfl.protocol.loss_terms import Regularizer
 from bcfl.protocol.upload import Upload
-from bcfl.runtime import is_real, is_whole
+from bcfl.runtime import check_count, is_real, is_whole
 from posteriors import LocalPosteriorName
 
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
@@ -82,11 +82,8 @@ class Objective:
             raise ValueError(
                 f"curvature must be one of {', '.join(get_args(Curvature))}, got {self.curvature!r}"
             )
-        if self.curvature_samples is not None and not is_whole(self.curvature_samples, 1):
-            raise ValueError(
-                "curvature_samples must be at least 1, a whole number, or None, got "
-                f"{self.curvature_samples!r}"
-            )
+        if self.curvature_samples is not None:
+            check_count("curvature_samples", self.curvature_samples, " or None")
         self._check_posterior()
         self._check_terms()
         if self.against not in ("start", "updated"):

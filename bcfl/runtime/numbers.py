@@ -24,6 +24,22 @@ def is_whole(value: object, least: int | None = None) -> bool:
     return least is None or int(value) >= least
 
 
+def check_count(name: str, value: object, other: str = "") -> None:
+    """Check an argument that is a whole number of at least 1.
+
+    Args:
+        name: of the argument.
+        value: what it is.
+        other: what is allowed besides, such as " or None", for the message.
+
+    Raises:
+        ValueError: it is no such number.
+    """
+    if not is_whole(value, 1):
+        kind = "" if is_whole(value) else "a whole number of "
+        raise ValueError(f"{name} must be {kind}at least 1{other}, got {value!r}")
+
+
 def as_whole(value: object) -> int | None:
     """A whole number, also one that is held by an array or a tensor; None where it is none."""
     if isinstance(value, bool):

@@ -13,7 +13,7 @@ from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, Ranking
-from bcfl.protocol.requests import ProtocolError, Steps, checked_exchange, together
+from bcfl.protocol.requests import Exchange, ProtocolError, Steps, checked_exchange, together
 from bcfl.runtime import nearest
 
 Result = TypeVar("Result")
@@ -170,15 +170,20 @@ def _checked(steps: Steps[Result], where: str, association: Association) -> Step
     try:
         exchange = next(steps)
         while True:
-            for request in checked_exchange(exchange).requests:
-                client = request.client
-                known = isinstance(client, str) and client in association.position
-                if not known and not (isinstance(client, str) and client.startswith(POOL)):
-                    raise ProtocolError(
-                        f"{where} must ask clients of the federation, got {shortened(client)} in a "
-                        f"{type(request).__name__}.{nearest(client, association.clients)}"
-                    )
+            _check_clients(checked_exchange(exchange), where, association)
             exchange = steps.send((yield exchange))
     except StopIteration as end:
         result: Result = end.value
         return result
+
+
+def _check_clients(exchange: Exchange, where: str, association: Association) -> None:
+    known = association.position
+    for request in exchange.requests:
+        client = request.client
+        if isinstance(client, str) and (client in known or client.startswith(POOL)):
+            continue
+        raise ProtocolError(
+            f"{where} must ask clients of the federation, got {shortened(client)} in a "
+            f"{type(request).__name__}.{nearest(client, association.clients)}"
+        )

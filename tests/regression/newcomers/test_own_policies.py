@@ -191,7 +191,7 @@ def test_a_method_says_what_a_policy_lacks(policy, message):
         ("common_start", "yes", "common_start must be True or False, got 'yes'"),
         ("prior_precision", "a", "prior_precision must be positive and finite, got 'a'"),
         ("validation", "a", r"validation must lie in \[0, 1\), got 'a'"),
-        ("starts", 1.5, "starts must be at least 1, a whole number, got 1.5"),
+        ("starts", 1.5, "starts must be a whole number of at least 1, got 1.5"),
         ("architecture", "additive", "architecture must be a function .*, got 'additive'"),
         ("pooling", "mean", "pooling must be one of 'probabilities', 'logits', got 'mean'"),
         ("finetuned", True, "finetuned must be a bcfl.Objective or None, got True"),
