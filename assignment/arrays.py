@@ -1,5 +1,7 @@
 """Array types, checks of arguments, and log-sum-exp."""
 
+from __future__ import annotations
+
 from operator import index
 from typing import Any
 

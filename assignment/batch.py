@@ -1,5 +1,7 @@
 """M-best associations of many problems of one shape in one call."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

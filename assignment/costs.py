@@ -1,5 +1,7 @@
 """Cost matrices: negative log weights of clients in clusters, in nats."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

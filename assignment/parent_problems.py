@@ -1,5 +1,7 @@
 """Problems of several parent hypotheses, with bounds on the weights of their associations."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

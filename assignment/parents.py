@@ -1,5 +1,7 @@
 """M-best associations over several parent hypotheses, visiting only parents that matter."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Partition functions: the summed weight of all feasible associations."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -1,5 +1,7 @@
 """Association problems: costs, and optional bounds on cluster sizes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TypeAlias
 

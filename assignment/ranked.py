@@ -1,5 +1,7 @@
 """Results of a search: one association, or several in ascending order of cost."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,5 +1,7 @@
 """Solvers by name: the best association, the M best, or all in ascending order of cost."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
 from math import inf

@@ -4,6 +4,8 @@ Probabilities come from differences between log-weights, which stay exact where 
 large.
 """
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import fsum
 

@@ -28,6 +28,7 @@ from bcfl.policies import Centralised, Policy
 from bcfl.rounds.arguments import (
     as_method,
     check_callables,
+    check_starts,
     checked_privacy,
     checked_rounds,
     checked_seed,
@@ -39,7 +40,7 @@ from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, largest, m
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
-from bcfl.rounds.state import FederationState, initial_state, policy_of
+from bcfl.rounds.state import FederationState, Origin, initial_state
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
@@ -90,8 +91,10 @@ class Federation:
         Args:
             clients: the clients, or a mapping whose values they are; their order never matters.
             model: the architecture that all clusters use, or that the method makes its own of: a
-                `Model`, a `torch.nn.Module`, or a function that builds one; the latter two are
+                `Model`, a function that builds a `torch.nn.Module`, or a module; the latter two are
                 tried on a sample, and predict classes unless targets are floating-point numbers.
+                Networks that a function builds are initialised from the seed; those of a module
+                begin with its weights.
             method: a method, or a policy of one's own (then tracked greedily).
             seed: at least 0.
             client_fraction: in (0, 1].
@@ -111,6 +114,10 @@ class Federation:
         Raises:
             ValueError: an argument is out of range, or the clients do not fit the model.
             TypeError: the method is a name, the model no network, or an option of another type.
+
+        Warns:
+            SameStartWarning: the method begins with several networks, and all would be the same,
+                since `model` is a module, which keeps its weights, and no function that builds one.
         """
         self.seed = checked_seed(seed)
         self.threads = checked_threads(threads)
@@ -139,6 +146,7 @@ class Federation:
         samples = largest(self.clients).views[TRAIN].inputs[:CHECKED_SAMPLES]
         memory = self.method.aggregation.memory
         check_model(self.model, self.method.policy.objective, samples, memory)
+        check_starts(self.method, self.model, len(self.clients))
         if self.privacy is not None:
             if self._pools:
                 raise ValueError(f"privacy: {self.method.name!r} pools the clients' samples")
@@ -257,14 +265,15 @@ class Federation:
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `rounds` below those that `state` has
                 done, `planned_rounds` below `rounds` or another number than the state was planned
-                for, or `state` is of other clients, another network or another method; or no client
-                could answer anything, in any round; or the method asks for what `privacy` doesn't
-                cover.
+                for, or `state` is of other clients, another number of parameters, another dtype,
+                another seed or another kind of policy; or no client could answer anything, in any
+                round; or the method asks for what `privacy` doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
             FailingClientWarning: a client's work failed in every round that it took part in.
+            OtherMethodWarning: `state` is of a method of another name with the same kind of policy.
         """
         rounds = checked_rounds(rounds, belief_every)
         check_callables(on_round, executor)
@@ -309,8 +318,8 @@ class Federation:
         if not isinstance(state, FederationState):
             raise TypeError(f"state must be a FederationState or a Run, got {state!r}")
         names = [data.client for data in self.clients]
-        policy = policy_of(self.method, len(names))
-        state.check_continues(names, self.model.layout.num_parameters, self.dtype, policy)
+        origin = Origin.of(self.method, len(names), self.seed)
+        state.check_continues(names, self.model.layout.num_parameters, self.dtype, origin)
         if state.round > rounds:
             raise ValueError(
                 f"rounds must be at least the {state.round} that state has done, got {rounds}; "

@@ -98,6 +98,26 @@ def _summary(value: object) -> str:
     return _first_sentence(value)
 
 
+def sentence_of(value: object) -> str:
+    """The first sentence of the docstring of a class or function, in Markdown.
+
+    Args:
+        value: the class or function.
+    """
+    return _first_sentence(value)
+
+
+def link_of(value: type) -> str:
+    """A link to the entry of a class in the reference; its name alone where it has none.
+
+    Args:
+        value: the class.
+    """
+    owner = _owners().get(id(value))
+    name = value.__name__
+    return f"{{py:obj}}`{name} <{owner}.{name}>`" if owner else f"`{name}`"
+
+
 def _first_sentence(value: object) -> str:
     first = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
     sentence = re.split(r"(?<=[a-z0-9)`]\.)\s+(?=[A-Z`])", first)[0]

@@ -1,5 +1,7 @@
 """Association marginals: probabilities of client-cluster pairs over all associations."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 

@@ -4,6 +4,8 @@ Each round a tracker keeps the best associations over all its hypotheses (Reid, 
 Hingorani, 1996). Their rankings are lazy, so that only what may enter the result is enumerated.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice

@@ -29,6 +29,8 @@ from bcfl.runtime.folders import as_path, whole_lines, write_aside
 if TYPE_CHECKING:
     from bcfl.rounds.state import FederationState, RoundRecord
 
+__all__ = ["RoundLogger", "csv_file", "jsonl", "mlflow", "tensorboard", "together", "wandb"]
+
 Groups = Mapping[str, int | None] | None
 Write = Callable[[Mapping[str, float], int], object]
 
@@ -249,3 +251,7 @@ def _required(package: str) -> Any:  # noqa: ANN401 - a module
         raise ModuleNotFoundError(
             f"this logger needs {package}: pip install 'bcfl[{package}]'", name=package
         ) from error
+
+
+def __dir__() -> list[str]:
+    return __all__

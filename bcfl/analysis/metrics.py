@@ -20,6 +20,27 @@ from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.protocol.statistics.regression import LEVELS, RegressionSums, coverage_name
 from posteriors.curvature.likelihood import Likelihood
 
+__all__ = [
+    "AGREEMENT",
+    "SCORES",
+    "SUMMARIES",
+    "agreement",
+    "ami",
+    "ari",
+    "brier",
+    "completeness",
+    "ece",
+    "homogeneity",
+    "label_ece",
+    "label_f1",
+    "macro_f1_per_client",
+    "micro_accuracy",
+    "nll",
+    "summarise",
+    "summarise_labels",
+    "summarise_regression",
+]
+
 PerClient = Mapping[str, PredictionSums]
 
 
@@ -306,3 +327,7 @@ def _aligned(
     unserved = np.flatnonzero(predicted < 0)
     predicted[unserved] = predicted.max(initial=0) + 1 + np.arange(len(unserved))
     return truth, predicted
+
+
+def __dir__() -> list[str]:
+    return __all__

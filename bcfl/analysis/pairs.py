@@ -13,6 +13,14 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "PairReliability",
+    "association_scores",
+    "pair_reliability",
+    "pair_scores",
+    "pooled_calibration_error",
+]
+
 Array = NDArray[np.float64]
 NAMES = ("association_nll", "association_brier", "association_ece", "association_auroc")
 BINS, RESAMPLES, LEVEL = 10, 400, 0.9
@@ -164,3 +172,7 @@ def _interval(multiplicities: Array, same: NDArray[np.bool_]) -> tuple[float, fl
     edges = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = np.quantile(shares, edges) if len(shares) else (0.0, 1.0)
     return float(low), float(high)
+
+
+def __dir__() -> list[str]:
+    return __all__

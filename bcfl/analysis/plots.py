@@ -54,12 +54,13 @@ def plot_association_graph(
     one layout.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, which its methods of this name pass themselves, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
         most_clients: show at most so many, evenly from all groups; None shows all.
 
     Raises:
         ValueError: no run is given, or one has done no round.
+        TypeError: a run is of another type, or its name no text.
     """
     graphs = {
         name: ClientGraph.of(run.association_graph(), most_clients)
@@ -74,7 +75,7 @@ def plot_cluster_sizes(runs: Runs, ax: Places = None) -> Drawn:
     """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, which its methods of this name pass themselves, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
     """
     sizes = {
@@ -88,7 +89,7 @@ def plot_hypothesis_weights(runs: Runs, ax: Places = None) -> Drawn:
     """Weights of the hypotheses over rounds, as stacked ribbons in the colours of their lineages.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, which its methods of this name pass themselves, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
     """
     lineages = {
@@ -103,7 +104,7 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
     At most 20 clients of each run are shown, and none that is in one cluster with more than 99 %.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, which its methods of this name pass themselves, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
     """
     memberships = {
@@ -120,11 +121,11 @@ def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:
     Of labels, the share of samples with a label against the probability that it is present.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, which its methods of this name pass themselves, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
 
     Raises:
-        ValueError: no client of a run was tested.
+        ValueError: no client of a run was tested, or a run predicts numbers.
     """
     bins = {name: {name: _tested(name, run)} for name, run in _named(runs).items()}
     return _drawn(runs, len(bins), ax, lambda given: draw_reliability(bins, given))
@@ -134,7 +135,7 @@ def plot_association_reliability(runs: Runs, ax: Places = None) -> Drawn:
     """Share of pairs of one true group against the probability that they share a cluster.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, which its methods of this name pass themselves, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
 
     Raises:
@@ -152,6 +153,11 @@ def _pairs(name: str, run: Run) -> tuple[NDArray[np.float64], list[int | None]]:
 
 
 def _tested(name: str, run: Run) -> Reliability:
+    if run.model.likelihood == "gaussian":
+        raise ValueError(
+            f"runs must predict classes or labels, {name!r} predicts numbers; its metrics() have "
+            "the coverage of intervals"
+        )
     tested = [sums for sums in run.tested.values() if sums.num_samples]
     if tested and run.model.likelihood == "categorical":
         total = PredictionSums.total(tested)
@@ -175,9 +181,19 @@ def _reliability(
 
 
 def _named(runs: Runs) -> Mapping[str, Run]:
+    from bcfl.analysis.run import Run
+
+    expected = "runs must be a Run, or a mapping from names to runs such as {'mine': run}"
     named = runs if isinstance(runs, Mapping) else {"run": runs}
     if not named:
         raise ValueError("runs must hold at least one run, got none")
+    for name, run in named.items():
+        if not isinstance(run, Run):
+            where = f" for {name!r}" if isinstance(runs, Mapping) else ""
+            near = "; its attribute run is one" if hasattr(type(run), "run") else ""
+            raise TypeError(f"{expected}, got a {type(run).__name__}{where}{near}")
+        if not isinstance(name, str):
+            raise TypeError(f"{expected}, got the name {name!r}")
     return named
 
 

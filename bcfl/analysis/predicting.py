@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from bcfl.analysis.predictions import Prediction, fitting, labelled
 from bcfl.analysis.predictions import predict as mixed
 from bcfl.architecture.evaluation import network_outputs
+from bcfl.architecture.fedweit import compose
 from bcfl.data.clients import VALIDATION
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
@@ -55,7 +56,7 @@ def default_rule(run: Run) -> PredictionRule:
     predict the same at many times the cost (`experiments.studies.calibration`).
 
     Args:
-        run: the run.
+        run: the run, of which `run.rule` is this.
     """
     info = run.state.client_info
     holding = [
@@ -83,7 +84,7 @@ def predict(
     """Predict with the mixture of cluster models under a client's posterior membership.
 
     Args:
-        run: the run.
+        run: the run, which `run.predict(...)` passes itself.
         client: name of the client.
         inputs: (samples, *input_shape).
         predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
@@ -102,7 +103,7 @@ def predict(
     run.hypotheses.best.association.row(client)
     if step is not None and step < 0:
         raise ValueError(f"step must be at least 0, got {step}")
-    _check_classes(run)
+    _check_classes(run, "predict", "see predict_values")
     rule = rule_of(run, predictive)
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
@@ -127,7 +128,7 @@ def predict_new(
     divided equally among its clusters, times exp(-summed loss of the samples / temperature).
 
     Args:
-        run: the run.
+        run: the run, which `run.predict_new(...)` passes itself.
         inputs: (samples, *input_shape) to predict.
         adaptation: the client's own inputs (few, *input_shape) and classes (few,), or labels (few,
             labels).
@@ -140,7 +141,9 @@ def predict_new(
         ValueError: inputs, classes or temperature are not valid, the model
             predicts numbers, or the predictive needs a curvature that the method has not got.
     """
-    _check_classes(run)
+    _check_classes(
+        run, "predict_new", "predict_values is for clients of the federation, not for new ones"
+    )
     rule = rule_of(run, predictive)
     if not isinstance(adaptation, tuple | list) or len(adaptation) != 2:
         raise TypeError(
@@ -163,6 +166,36 @@ def predict_new(
     return replace(predicted, co_association=membership.co_association)
 
 
+def network(run: Run, client: str) -> torch.nn.Module:
+    """A copy of the network that most probably serves a client, in evaluation mode.
+
+    Its parameters and buffers are the posterior mean of the most probable model after the last
+    round, with the client's own blocks where the method has them:
+    `torch.save(run.network("anna").state_dict(), "anna.pt")` keeps them, and a network like the one
+    that the federation was given loads them. They have the federation's dtype and device.
+
+    The outputs are logits, or numbers. `predict` mixes the predictions of all models that may serve
+    the client, with the temperature of `rule`: the two agree where one model is certain, and
+    nothing is tuned.
+
+    Networks that methods make of the given one stay as the method has them (`-cam`: the sum of a
+    `shared` and an `own` network; `ssgd`: with dropout); decomposed weights (`apd`, `fedweit`) are
+    composed. Fine-tuning before tests (`-finetune`) is not included.
+
+    Args:
+        run: the run, which `run.network(...)` passes itself.
+        client: name of the client; for one never seen, all models of a hypothesis are alike.
+
+    Raises:
+        ValueError: the client is unknown.
+    """
+    mixture = Membership.of_client(run.hypotheses, client).mixture
+    posterior = max(mixture, key=mixture.__getitem__)
+    found = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
+    compose(found)
+    return found
+
+
 def tuned(
     run: Run,
     predictive: PredictiveName | PredictionRule = "linearised",
@@ -178,7 +211,7 @@ def tuned(
     Each client reports sums over the grid; the sums of all clients decide.
 
     Args:
-        run: the run.
+        run: the run, which `run.tuned(...)` passes itself.
         predictive: as in `predict`; a `plug-in` gets a temperature only.
         clients: names of the clients that report sums; None is all.
         view: name of the held-out samples; they must not have been trained on.
@@ -291,10 +324,10 @@ def check_outputs(
             )
 
 
-def _check_classes(run: Run) -> None:
+def _check_classes(run: Run, name: str, instead: str) -> None:
     if run.model.likelihood == "gaussian":
         raise ValueError(
-            "predict needs a model of classes or labels, got one of numbers; see predict_values"
+            f"{name} needs a model of classes or labels, got one of numbers; {instead}"
         )
 
 

@@ -79,7 +79,7 @@ def predict_values(
     1, unless it was chosen or tuned (`Run.tuned`).
 
     Args:
-        run: the run.
+        run: the run, which `run.predict_values(...)` passes itself.
         client: name of the client.
         inputs: (samples, *input_shape).
         predictive: how a cluster's posterior becomes a prediction, by name or as a rule:

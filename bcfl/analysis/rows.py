@@ -27,6 +27,25 @@ if TYPE_CHECKING:
     from bcfl.protocol.statistics.predictions import PredictionSums
     from bcfl.rounds.state import FederationState, RoundRecord
 
+__all__ = [
+    "COUNTS",
+    "PHASES",
+    "DamagedRunWarning",
+    "MetricsError",
+    "Row",
+    "append",
+    "keep_rounds",
+    "numbers",
+    "privacy_columns",
+    "read",
+    "read_run",
+    "read_runs",
+    "round_row",
+    "snapshot_row",
+    "to_dataframe",
+    "write",
+]
+
 Row = dict[str, Any]
 Key = TypeVar("Key")
 PHASES = ("train", "score", "server", "evaluate")
@@ -327,3 +346,7 @@ def keep_rounds(path: Path, rounds: int) -> list[Row]:
     if path.is_file():
         os.truncate(path, sum(len(line) for line in lines[:rounds]))
     return read(path)
+
+
+def __dir__() -> list[str]:
+    return __all__

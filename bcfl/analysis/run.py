@@ -215,6 +215,7 @@ class Run:
     predict = predicting.predict
     predict_values = predict_values
     predict_new = predicting.predict_new
+    network = predicting.network
     tuned = predicting.tuned
 
     @property

@@ -47,7 +47,8 @@ def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | N
     process, hypotheses are saved; their scores and costs are not known.
 
     Args:
-        run: of which the state, and the records that it holds, are saved.
+        run: of which the state, and the records that it holds, are saved; `run.save(...)` passes
+            itself.
         folder: new, or empty; after an error it is as it was.
         name: of the run, by which it is found in the folder.
         federation: `module:object` of the federation, or of a function that makes it again.

@@ -12,6 +12,16 @@ from math import ceil, nan
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "COVERAGE",
+    "RECALL",
+    "RISK",
+    "Detection",
+    "Selection",
+    "detection",
+    "summarise_selection",
+]
+
 Array = NDArray[np.float64]
 RISK, COVERAGE, RECALL = 0.05, 0.8, 0.95
 SLACK = 1e-9
@@ -125,3 +135,7 @@ def summarise_selection(certainty: Array, wrong: NDArray[np.bool_]) -> dict[str,
         "wrong_aupr": errors.aupr,
         "wrong_fpr95": errors.fpr95,
     }
+
+
+def __dir__() -> list[str]:
+    return __all__

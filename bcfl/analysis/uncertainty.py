@@ -16,6 +16,18 @@ from numpy.typing import NDArray
 
 from bcfl.analysis.selection import summarise_selection
 
+__all__ = [
+    "Reliability",
+    "accuracy",
+    "adaptive_reliability",
+    "binned",
+    "brier",
+    "nll",
+    "reliability",
+    "summarise",
+    "wrong_classes",
+]
+
 Array = NDArray[np.float64]
 Classes = NDArray[np.int64]
 BINS = 15
@@ -176,3 +188,7 @@ def _reliability(
         np.array([confidence[rows].mean() for rows in filled], dtype=np.float64),
         np.array([correct[rows].mean() for rows in filled], dtype=np.float64),
     )
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import register_parametrization
+from torch.nn.utils.parametrize import (
+    is_parametrized,
+    register_parametrization,
+    remove_parametrizations,
+)
 
 from bcfl.architecture.decomposition import (
     ADAPTIVE,
@@ -111,6 +116,19 @@ def _build(model: Model, slots: int, least: float) -> nn.Module:
             transfer = Transfer(layer.weight.shape, slots, least)
             register_parametrization(layer, "weight", transfer, unsafe=True)
     return module
+
+
+def compose(network: nn.Module) -> None:
+    """Replace the decomposed weights of a network by those that they compose to, in place.
+
+    Args:
+        network: in the mode in which it is used; one without decomposed weights stays as it is.
+    """
+    for layer in list(network.modules()):
+        if isinstance(layer, LAYERS) and is_parametrized(layer, "weight"):
+            parts: Any = layer.parametrizations
+            if isinstance(parts["weight"][0], Decomposition | Transfer):
+                remove_parametrizations(layer, "weight")
 
 
 def knowledge_of(model: Model, adaptive: Sequence[Tensor], buffers: Tensor, least: float) -> Tensor:

@@ -118,9 +118,13 @@ class Association:
 
         Raises:
             ValueError: the client is unknown.
+            TypeError: it is no name, but an array or the like.
         """
-        if client not in self.position:
+        named = isinstance(client, str | int)
+        if not named or client not in self.position:
             some = ", ".join(map(repr, self.clients[:3])) + ", ..." * (len(self.clients) > 3)
+            if not named:
+                raise TypeError(f"client must be one of {some}, got a {type(client).__name__}")
             hint = nearest(client, self.clients)
             raise ValueError(
                 f"client must be one of {some}, got {client!r}" + (f".{hint}" if hint else "")

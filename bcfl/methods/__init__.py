@@ -1,8 +1,10 @@
 """Methods of clustered federated learning by name, and suffixes that modify them.
 
 `methods.ifca(num_clusters=3)` makes a method; `methods.with_additive_model(...)` extends it;
-`methods.build("ifca-cam", num_clusters=3)` is both by name. `RECIPES` and `COMBINATORS` list what
-there is, with papers and options. Nothing here needs torch before a method is made.
+`methods.build("ifca-cam", num_clusters=3)` is both by name. `methods.available()` lists the names
+that `build` takes, and `help(methods.ifca)` the options of one. Papers, descriptions and options
+are data too: `RECIPES["ifca"].options`, and those of suffixes in `COMBINATORS`. Nothing here needs
+torch before a method is made.
 """
 
 from bcfl.methods.baselines import (
@@ -44,6 +46,7 @@ from bcfl.methods.names import (
     NamedMethod,
     UnknownMethodError,
     applicable,
+    available,
     build,
     named,
 )
@@ -91,6 +94,7 @@ __all__ = [
     "UnknownOptionError",
     "apd",
     "applicable",
+    "available",
     "bcfl_asymmetric",
     "bcfl_c",
     "bcfl_exact",
@@ -146,3 +150,7 @@ __all__ = [
     "with_trimmed_mean",
     "with_warm_up",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -179,7 +179,7 @@ def kmeans(
         clustered_layers: layers whose distance counts; the thesis of WeCFL takes the classifier.
         clustering_rounds: number of rounds in which clients are clustered; none is no limit. The
             thesis of WeCFL has 10.
-        starts: starts of K-means, of which the best counts. Default: scikit-learn.
+        starts: restarts of K-means within a round, of which the best counts. Default: scikit-learn.
         scored_by: what a client is compared with in its own cluster: the centroid, or its cavity,
             the centroid without the client. There is no cross-fitting: local models of different
             folds start from different models, so that distances would separate the folds.

@@ -95,8 +95,8 @@ def bcfl(
         tracker: which hypotheses are kept.
         num_clusters: number K of clusters.
         temperature: of the association weights: mean weighs by the loss per sample, a number
-            divides the summed loss (1 is Bayes), auto fits it on validation samples. Default: the
-            paper, section 5.
+            divides the summed loss (1 is Bayes' rule), auto fits it on validation samples. Default:
+            the paper, section 5.
         evidence: whether a cluster is weighed for each client at its mean (separable), or for all
             its clients together: by Laplace's approximation (joint, which needs a number as
             temperature), by models drawn from the prior that clients are sent (monte_carlo) or from
@@ -243,8 +243,12 @@ def bcfl_histories(
         max_hypotheses: number M of hypotheses that are kept.
         max_per_parent: associations that are ranked per hypothesis; none is M.
         min_weight: hypotheses of lower probability are pruned, see section 4.4 of the paper.
-        temperature: as in the other methods. Default: the paper, section 5.
-        scored_by: model that scores a client in a cluster, see bcfl-g.
+        temperature: of the association weights: mean weighs by the loss per sample, a number
+            divides the summed loss (1 is Bayes' rule), auto fits it on validation samples. Default:
+            the paper, section 5.
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
+            leaves out the client's contribution, or (crossfit) one of several, trained without the
+            client's fold. Default: the paper, eq. 15.
     """
     from bcfl.trackers import MultiHypothesis
 

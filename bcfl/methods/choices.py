@@ -26,4 +26,23 @@ Move = Literal["split", "birth", "death", "merge"]
 ScoredBy = Literal["cluster", "cavity", "crossfit"]
 Solver = Literal["auto", "argmin", "heap", "murty", "hungarian", "numba"]
 Temperature = float | Literal["mean", "auto"]
+TRAINING = (
+    "local_steps",
+    "local_epochs",
+    "batch_size",
+    "learning_rate",
+    "momentum",
+    "weight_decay",
+    "prior_weight",
+    "curvature_samples",
+)
+"""Fields of an `Objective` that methods leave to the user."""
+OTHER_NAMES = {
+    "lr": "learning_rate",
+    "eta": "learning_rate",
+    "epochs": "local_epochs",
+    "steps": "local_steps",
+    "wd": "weight_decay",
+}
+"""What others call them."""
 NUMBER_CHANGING: tuple[Move, ...] = ("birth", "death", "merge")

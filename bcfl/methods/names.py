@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bcfl.methods.ensembles import JOINING, ensemble
 from bcfl.methods.options import OBJECTIVE, Option, checked
 from bcfl.methods.own import own_recipe, reference_of, registered
-from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe
+from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe, elsewhere
 from bcfl.runtime.suggestions import nearest_name
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class NamedMethod:
             UnknownOptionError: the method has no such option.
             ValueError: a value is of another type, or a number differs from that of the name.
         """
-        chosen = checked(self.name, self.options, options)
+        chosen = checked(self.name, self.options, options, elsewhere())
         number = chosen.get(self.recipe.number, self.number)
         if self.number is not None and number != self.number:
             raise ValueError(
@@ -112,7 +112,7 @@ class NamedEnsemble:
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of the right types; needs no torch. See `NamedMethod.check`."""
-        chosen = checked(self.name, self.options, options)
+        chosen = checked(self.name, self.options, options, elsewhere())
         for part in self.parts:
             part.check(self._of(part, chosen))
         return chosen
@@ -175,7 +175,10 @@ def _single(name: str) -> NamedMethod:
 
 
 def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some options that a method has.
+    """Those of some options that a method has, to build several methods alike.
+
+    `methods.build(name, **methods.applicable(name, options))` takes `num_clusters` for `wecfl` and
+    leaves it out for `fedavg`.
 
     Args:
         name: of the method.
@@ -183,6 +186,16 @@ def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     known = {*named(name).options, OBJECTIVE}
     return {key: value for key, value in options.items() if key in known}
+
+
+def available() -> tuple[str, ...]:
+    """Names of all methods, as `build` takes them, without numbers and suffixes.
+
+    `default`, those of `RECIPES`, and those that installed packages register. Suffixes, the keys of
+    `COMBINATORS`, follow a hyphen: `ifca-cam`.
+    """
+    own = (name for name in sorted(registered("methods")) if name not in RECIPES)
+    return ("default", *RECIPES, *own)
 
 
 def _check_together(name: str, suffixes: list[str]) -> None:

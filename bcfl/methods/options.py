@@ -5,12 +5,14 @@ Neither this module nor the signatures need torch, so an unknown name is reporte
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from bcfl.methods.choices import OTHER_NAMES, TRAINING
 from bcfl.runtime.suggestions import nearest
 
 NOTHING = "none"
@@ -105,8 +107,45 @@ def documented(function: Callable[..., Any]) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in entries}
 
 
+def with_options(function: Callable[..., Any], options: Mapping[str, Option]) -> str | None:
+    """The docstring of a function, with all of its options among the arguments.
+
+    Values that have names are listed; defaults and types are those of the signature.
+
+    Args:
+        function: recipe or combinator, whose docstring may describe some of them.
+        options: all of them, by name.
+    """
+    text = inspect.getdoc(function)
+    if text is None:
+        return None
+    own = documented(function)
+    before = {name: said for name, said in own.items() if name not in options}
+    entries = before | {name: _told(option) for name, option in options.items()}
+    wrapper = textwrap.TextWrapper(
+        92, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
+    )
+    lines = [wrapper.fill(f"{name}: {said}") for name, said in entries.items()]
+    head, _, rest = text.partition("\nArgs:\n")
+    after = re.search(r"\n\n\w+:\n.*", rest, re.DOTALL)
+    return "\n".join([head.rstrip(), "", "Args:", *lines]) + (after[0] if after else "")
+
+
+def _told(option: Option) -> str:
+    """Description, values with names, and source of the default."""
+    parts = [option.description]
+    if _texts(option.hint):
+        parts.append(f"Allowed: {option.allowed}.")
+    if option.source:
+        parts.append(f"Default: {option.source}.")
+    return " ".join(parts)
+
+
 def checked(
-    method: str, options: Mapping[str, Option], values: Mapping[str, Any]
+    method: str,
+    options: Mapping[str, Option],
+    values: Mapping[str, Any],
+    others: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Values of the right types for options that a method has.
 
@@ -114,6 +153,7 @@ def checked(
         method: its name, for messages.
         options: those that it has.
         values: values by option; `objective` is passed through.
+        others: options that some method has, read where one is unknown.
 
     Raises:
         UnknownOptionError: the method has no such option; the message names those it has.
@@ -122,14 +162,26 @@ def checked(
     known = [*options, OBJECTIVE]
     for name in values:
         if name not in known:
+            hint = _of_training(name) or nearest(name, known)
+            fits = f"methods.applicable({method!r}, options) keeps those that this one has"
             raise UnknownOptionError(
-                f"method {method!r} has no option {name!r}.{nearest(name, known)} "
+                f"method {method!r} has no option {name!r}.{hint} "
                 f"It has: {', '.join(sorted(known))}"
+                + (f". Other methods have it: {fits}" if name in others else "")
             )
     return {
         name: value if name == OBJECTIVE else options[name].read(value, method)
         for name, value in values.items()
     }
+
+
+def _of_training(name: str) -> str:
+    """A hint at the field of local training that an unknown option is meant for, if it is."""
+    field = OTHER_NAMES.get(name, name)
+    if field not in TRAINING:
+        return ""
+    python = f"{OBJECTIVE}=Objective({field}=...)"
+    return f" It is one of local training: {python}, in scenarios {OBJECTIVE}.{field}."
 
 
 def typed(what: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - any type

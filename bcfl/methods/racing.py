@@ -36,12 +36,15 @@ def bcfl_race(
     Args:
         num_clusters: number K of clusters.
         starts: initial hypotheses, each with networks of its own.
-        temperature: as in the other methods; 1 is Bayes' rule.
+        temperature: of the association weights: mean weighs by the loss per sample, a number
+            divides the summed loss (1 is Bayes' rule), auto fits it on validation samples.
         fusion: how local posteriors are fused; the precision of the prior in the weights of the
             opinion pool keeps parameters that few clients determine from following a single client.
             Default: measured.
         memory: what the prior of the next round retains.
-        scored_by: model that scores a client in a cluster, see bcfl-g. Default: measured.
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
+            leaves out the client's contribution, or (crossfit) one of several, trained without the
+            client's fold. Default: measured.
         belief_temperature: divides summed cavity losses in membership probabilities; auto
             fits it on two halves of the clients' samples. Default: measured.
         annealing: temperature at which associations are drawn in the first round; none always takes

@@ -5,12 +5,19 @@ command line and the documentation are derived from the registry.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from bcfl.methods.options import OBJECTIVE, Option, checked, options_of
+from bcfl.methods.options import (
+    OBJECTIVE,
+    Option,
+    checked,
+    documented,
+    options_of,
+    with_options,
+)
 from bcfl.methods.training import flat
 
 if TYPE_CHECKING:
@@ -63,7 +70,7 @@ class Recipe:
         Raises:
             ValueError: it has no such option, or a value is of another type or out of range.
         """
-        chosen = checked(self.title, self.options, values)
+        chosen = checked(self.title, self.options, values, elsewhere())
         share = chosen.get("calibration", self.options["calibration"].default)
         if not 0 <= share < 1:
             raise ValueError(f"calibration must lie in [0, 1), got {share}")
@@ -142,6 +149,7 @@ def recipe(
             return entry.make(options)
 
         validated.__signature__ = _signature(entry)  # type: ignore[attr-defined] # for help()
+        validated.__doc__ = with_options(function, {**entry.options, OBJECTIVE: _local_training()})
         return validated
 
     return entered
@@ -172,9 +180,20 @@ def combinator(
                 raise TypeError(f"options of {function.__name__} are given by keyword")
             return entry.make(method, options)
 
+        validated.__doc__ = with_options(function, entry.options)
         return validated
 
     return entered
+
+
+def elsewhere() -> Iterator[str]:
+    """Options of all recipes by name, some of them several times."""
+    return (name for entry in RECIPES.values() for name in entry.options)
+
+
+def _local_training() -> Option:
+    """The option that is passed on to local training as it is, for docstrings."""
+    return Option(name=OBJECTIVE, hint=Any, default=None, description=documented(flat)[OBJECTIVE])
 
 
 def summary(function: Callable[..., Any]) -> str:

@@ -70,9 +70,13 @@ def bcfl_mht(
             one, it often misses these. Default: measured.
         max_hypotheses: most hypotheses M that are kept.
         max_per_parent: associations that are ranked per hypothesis; none is M.
-        temperature: as in the other methods; 1 is Bayes' rule. Default: measured.
+        temperature: of the association weights: mean weighs by the loss per sample, a number
+            divides the summed loss (1 is Bayes' rule), auto fits it on validation samples. Default:
+            measured.
         memory: what the prior of the next round retains. Default: measured.
-        scored_by: model that scores a client in a cluster, see bcfl-g.
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
+            leaves out the client's contribution, or (crossfit) one of several, trained without the
+            client's fold.
         adapt: whether only the effective number of hypotheses is kept. Default: measured.
         near_copies: distance of clusters below which hypotheses are merged, as a share of the
             spread between clusters; none merges nothing. Default: measured.

@@ -19,7 +19,8 @@ def flat(*, objective: "Objective | None" = None, calibration: float = 0.0) -> "
     """Local training of methods without posteriors.
 
     Args:
-        objective: local training; the recipe sets curvature, posterior and regularizers.
+        objective: local training, such as `Objective(learning_rate=0.05)`; the recipe sets
+            curvature, posterior and regularizers.
         calibration: share of each client's training samples that is set aside for tuning
             predictions, see `Run.rule`. On small digits, setting a fifth aside costs more
             likelihood than the temperature gains for trained models; it pays for models that are
@@ -30,9 +31,18 @@ def flat(*, objective: "Objective | None" = None, calibration: float = 0.0) -> "
 
 
 def trained(objective: "Objective | None") -> "Objective":
-    """The given local training, or the default."""
+    """The given local training, or the default.
+
+    Raises:
+        TypeError: it is no `Objective`.
+    """
     from bcfl.protocol.objective import Objective
 
+    if objective is not None and not isinstance(objective, Objective):
+        raise TypeError(
+            "objective must be a bcfl.Objective, such as Objective(learning_rate=0.1), got "
+            f"{objective!r}"
+        )
     return Objective() if objective is None else objective
 
 

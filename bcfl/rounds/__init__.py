@@ -4,13 +4,14 @@ Independent of the method. Analysis of a run is in `bcfl.analysis`.
 """
 
 from bcfl.rounds import checkpoint
+from bcfl.rounds.arguments import SameStartWarning
 from bcfl.rounds.checkpoint import CheckpointError
 from bcfl.rounds.evaluation import STATISTICS, evaluate, evaluate_finetuned, served_mixture
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.running import FailingClientWarning, UntrainedWarning
-from bcfl.rounds.state import FederationState, RoundRecord, initial_state
+from bcfl.rounds.state import FederationState, OtherMethodWarning, RoundRecord, initial_state
 
 __all__ = [
     "STATISTICS",
@@ -19,8 +20,10 @@ __all__ = [
     "FederationState",
     "Ledger",
     "Method",
+    "OtherMethodWarning",
     "RoundConfig",
     "RoundRecord",
+    "SameStartWarning",
     "UntrainedWarning",
     "checkpoint",
     "evaluate",

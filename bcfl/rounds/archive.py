@@ -19,7 +19,7 @@ from bcfl.protocol.answers import ClientInfo
 from bcfl.protocol.requests import Request, Score
 from bcfl.protocol.statistics.loss import LossSum
 from bcfl.protocol.statistics.statistic import of_numbers, to_numbers
-from bcfl.rounds.state import FederationState
+from bcfl.rounds.state import FederationState, Origin
 from posteriors import DiagonalGaussian
 
 Structure = dict[str, Any]
@@ -55,7 +55,7 @@ class StateWriter:
             ],
             "cached": sorted(map(list, state.cached)),
             "releases": dict(sorted(state.releases.items())),
-            "policy": state.policy,
+            "origin": asdict(state.origin),
         }
         tables = {name: items for name, items in self._items.items() if name != "tensors"}
         return kept | {"tables": tables}
@@ -212,7 +212,7 @@ class StateReader:
             planned_rounds=structure.get("planned_rounds"),
             cached=frozenset((client, key) for client, key in structure.get("cached", [])),
             releases=structure.get("releases", {}),
-            policy=structure.get("policy", ""),
+            origin=Origin(**structure.get("origin", {})),
         )
 
     def _hypothesis(

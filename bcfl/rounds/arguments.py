@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
+import torch
+
+from bcfl.architecture.model import Model
 from bcfl.executors.privacy import Privacy
 from bcfl.policies import Centralised, Policy
 from bcfl.rounds.method import Method
@@ -14,6 +18,35 @@ from bcfl.rounds.method import Method
 if TYPE_CHECKING:
     from bcfl.executors import Executor
     from bcfl.rounds.running import OnRound
+
+
+class SameStartWarning(UserWarning):
+    """Initial networks that should differ are the same."""
+
+
+def check_starts(method: Method, model: Model, num_clients: int) -> None:
+    """Warn where a method begins with several networks, and the model has one initialisation.
+
+    A module that is given in place of what builds it keeps its weights, and so does a function that
+    loads pretrained ones.
+
+    Args:
+        method: the method.
+        model: the architecture.
+        num_clients: clients of the federation.
+
+    Warns:
+        SameStartWarning: all networks would be the same.
+    """
+    networks = method.starts * (1 if method.common_start else method.first_clusters(num_clients))
+    if networks > 1 and torch.equal(model.initial(0)[0], model.initial(1)[0]):
+        warnings.warn(
+            f"{method.name} begins with {networks} networks of different weights, but the model "
+            "always has the same; give a function that builds it, such as `lambda: Network()`, so "
+            "that weights are drawn from the seed",
+            SameStartWarning,
+            stacklevel=5,  # the caller of Federation
+        )
 
 
 def knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,38 @@ from bcfl.trackers import TrackerInfo
 from posteriors.curvature.likelihood import Likelihood
 
 
+class OtherMethodWarning(UserWarning):
+    """A run goes on with another method than the one with which it began."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a run began with; empty where it is not known.
+
+    Attributes:
+        method: name of the method.
+        policy: kind of the policy, and its number of clusters.
+        seed: of all randomness.
+    """
+
+    method: str = ""
+    policy: str = ""
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, method: Method, num_clients: int, seed: int) -> Origin:
+        """The origin of a run.
+
+        Args:
+            method: the method.
+            num_clients: clients of the federation.
+            seed: of all randomness.
+        """
+        number = method.first_clusters(num_clients)
+        policy = f"{type(method.policy).__name__} with {number} cluster{'s' * (number > 1)}"
+        return cls(method=method.name, policy=policy, seed=seed)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FederationState:
     """All that the next round depends on, besides the fixed set-up.
@@ -38,7 +71,7 @@ class FederationState:
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
         cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
         releases: of each client so far, see `Ledger.releases`.
-        policy: kind of the policy, and the number of clusters that it began with.
+        origin: what the run began with.
     """
 
     hypotheses: HypothesisSet
@@ -48,7 +81,7 @@ class FederationState:
     planned_rounds: int | None = None
     cached: frozenset[Cached] = frozenset()
     releases: Mapping[str, int] = field(default_factory=dict)
-    policy: str = ""
+    origin: Origin = Origin()
 
     @property
     def most_releases(self) -> int:
@@ -64,7 +97,7 @@ class FederationState:
         return self.hypotheses.round
 
     def check_continues(
-        self, clients: Sequence[str], num_parameters: int, dtype: torch.dtype, policy: str
+        self, clients: Sequence[str], num_parameters: int, dtype: torch.dtype, origin: Origin
     ) -> None:
         """Check that a federation can go on from this state.
 
@@ -72,11 +105,14 @@ class FederationState:
             clients: its clients, sorted by name.
             num_parameters: parameters of its network.
             dtype: of these.
-            policy: see `policy_of`.
+            origin: what a run of the federation begins with.
 
         Raises:
-            ValueError: the state is of other clients, of another network, of another dtype or of
-                another kind of policy; trackers may differ.
+            ValueError: the state is of other clients, of another network, of another dtype, of
+                another seed or of another kind of policy.
+
+        Warns:
+            OtherMethodWarning: the method has another name.
         """
         leading = self.hypotheses.best
         if leading.association.clients != tuple(clients):
@@ -91,8 +127,20 @@ class FederationState:
         found = leading.clusters[0].blocks[0].gaussian.mean.dtype
         if found != dtype:
             raise ValueError(f"state must be of {dtype}, the federation's dtype, got {found}")
-        if self.policy not in ("", policy):
-            raise ValueError(f"state must be of {policy}, got one of {self.policy}")
+        begun = self.origin
+        if begun.policy not in ("", origin.policy):
+            raise ValueError(f"state must be of {origin.policy}, got one of {begun.policy}")
+        if begun.seed not in (None, origin.seed):
+            raise ValueError(
+                f"state must be of seed {origin.seed}, that of the federation, got one of seed "
+                f"{begun.seed}"
+            )
+        if begun.method not in ("", origin.method):
+            warnings.warn(
+                f"a state of {begun.method!r} goes on as {origin.method!r}",
+                OtherMethodWarning,
+                stacklevel=5,  # the caller of Federation.run
+            )
 
     def planned(self, rounds: int, planned: int | None) -> FederationState:
         """The state with the planned number of rounds, which is set once and kept on continuation.
@@ -179,17 +227,6 @@ class RoundRecord:
         return [text for text in self.ledger.failures if text.startswith(f"{client}: ")]
 
 
-def policy_of(method: Method, num_clients: int) -> str:
-    """Kind of a method's policy, and the number of clusters that it begins with.
-
-    Args:
-        method: the method.
-        num_clients: clients of the federation.
-    """
-    number = method.first_clusters(num_clients)
-    return f"{type(method.policy).__name__} with {number} cluster{'s' * (number > 1)}"
-
-
 def initial_state(
     method: Method,
     model: Model,
@@ -226,7 +263,7 @@ def initial_state(
         hypotheses.append(Hypothesis(clusters=clusters, association=association))
     return FederationState(
         hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0),
-        policy=policy_of(method, len(clients)),
+        origin=Origin.of(method, len(clients), seed),
     )
 
 

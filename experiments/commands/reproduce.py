@@ -50,7 +50,7 @@ def reproduce(
         typer.Option(help="Folder of results; experiments/results of a checkout, or ./reproduced."),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Run nothing; write tables of the existing results.")
+        bool, typer.Option("--show", help="Run nothing; show and write the existing results.")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or auto.")] = "auto",
     threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
@@ -206,14 +206,16 @@ def _ordered(made: Sequence[Comparison], request: _Request) -> Iterator[Comparis
 
 
 def _written(screen: Console, table: PublishedTable, request: _Request) -> Comparison:
-    """Write and show a table."""
+    """Write a whole table, and show what was asked for of it."""
     from experiments.published import formats
-    from experiments.published.comparison import compare
+    from experiments.published.comparison import compare, part_of
     from experiments.published.figures import draw
 
     kept, scale, seeds = request.results, request.scale, request.seeds
     comparison = compare(table, scale, kept, request.found, seeds)
-    screen.print(formats.markdown(comparison), soft_wrap=True)
+    part = part_of(comparison, request.columns, request.rows)
+    none = f"{table.name}: none of these columns has one of these rows"
+    screen.print(formats.markdown(part) if part.lines else none, soft_wrap=True)
     if comparison.has_results:
         folder = kept.folder / table.name
         paths = [*formats.write(comparison, folder), *draw(comparison, kept, folder, seeds)]

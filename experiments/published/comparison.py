@@ -77,6 +77,11 @@ class Line:
     errors: tuple[str, ...] = ()
     seconds: float | None = None
 
+    @property
+    def name(self) -> str:
+        """Name of the row in the published table."""
+        return self.row.of or self.row.name
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -87,12 +92,14 @@ class Comparison:
         scale: `small` or `paper`.
         lines: by column, then by row.
         missing: data sets that are not here, by column without results.
+        is_part: whether lines were left out, and remarks on them are too.
     """
 
     table: PublishedTable
     scale: str
     lines: tuple[Line, ...]
     missing: Mapping[str, Sequence[str]]
+    is_part: bool = False
 
     @property
     def has_results(self) -> bool:
@@ -133,6 +140,28 @@ def compare(
     measured = {line.column.name for line in lines if line.seeds}
     absent = {name: sets for name, sets in missing.items() if sets and name not in measured}
     return Comparison(table, scale, _marked(lines), absent)
+
+
+def part_of(
+    comparison: Comparison, columns: Collection[str] = (), rows: Collection[str] = ()
+) -> Comparison:
+    """The lines of some columns and rows; the best values are still those of all rows.
+
+    Args:
+        comparison: table and results.
+        columns: names of columns; empty for all.
+        rows: names of rows or methods; empty for all.
+    """
+    lines = tuple(
+        line
+        for line in comparison.lines
+        if not columns or line.column.name in columns
+        if not rows or {line.name, line.row.method} & set(rows)
+    )
+    kept = {line.column.name for line in lines}
+    missing = {name: sets for name, sets in comparison.missing.items() if name in kept}
+    is_part = len(lines) < len(comparison.lines)
+    return replace(comparison, lines=lines, missing=missing, is_part=is_part)
 
 
 def measured_table(comparison: Comparison) -> dict[str, Any]:

@@ -122,12 +122,25 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     if comparison.scale == SMALL:
         yield f"Scale `small`: {table.small_scale}"
     yield from (f"{metric.name}: {metric.note}" for metric in table.metrics if metric.note)
-    yield from (f"{row.name}: {row.note}" for row in table.rows if row.note)
+    yield from _on_rows(comparison)
     yield from table.notes
-    for index, broken in enumerate(table.broken):
-        yield f"({MARKS[index]}) known to be wrong in print: {broken.reason}"
+    yield from _on_faults(comparison)
     for name, missing in comparison.missing.items():
         yield f"Data not here for column `{name}`: {', '.join(missing)}"
     for line in comparison.lines:
         for error in line.errors:
             yield f"Failed: {line.row.name} of column `{line.column.name}`, {error}"
+
+
+def _on_rows(comparison: Comparison) -> Iterator[str]:
+    rows, shown = comparison.table.rows, {line.name for line in comparison.lines}
+    for row in rows:
+        if row.note and (row.name in shown or not comparison.is_part):
+            yield f"{row.name}: {row.note}"
+
+
+def _on_faults(comparison: Comparison) -> Iterator[str]:
+    marked = {index for line in comparison.lines for cell in line.cells for index in cell.broken}
+    for index, broken in enumerate(comparison.table.broken):
+        if index in marked or not comparison.is_part:
+            yield f"({MARKS[index]}) known to be wrong in print: {broken.reason}"

@@ -86,7 +86,8 @@ def _section(comparison: Comparison, folder: Path) -> Iterator[str]:
     table, scale = comparison.table, comparison.scale
     files = ", ".join(f"[{kind}]({table.name}/{scale}.{kind})" for kind in ("md", "tex", "json"))
     yield f"## {table.item}, scale `{scale}`"
-    yield f"\n{table.caption}. `bcfl reproduce {table.name} --scale {scale}`; whole: {files}\n"
+    command = f"bcfl reproduce {table.name} --scale {scale}"
+    yield f"\n{table.caption}. `{command}`; the whole table: {files}\n"
     yield from in_columns([line for block in _with_results(comparison) for line in block])
     yield ""
     for picture in sorted((folder / table.name).glob(f"{scale}-figure-*.svg")):

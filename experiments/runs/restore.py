@@ -114,11 +114,16 @@ class FinishedRuns(dict[tuple[str, int], FinishedRun]):
 
     def __missing__(self, key: object) -> FinishedRun:
         """Raise a `KeyError` that lists the keys."""
-        if not isinstance(key, tuple):
+        if not isinstance(key, tuple) or len(key) != 2:
+            got = repr(key) if isinstance(key, tuple) else f"{key!r} alone"
+            raise KeyError(f"a run has a method and a seed, got {got}; there are {list(self)}")
+        method, seed = key
+        seeds = [str(number) for name, number in self if name == method]
+        if seeds:
             raise KeyError(
-                f"a run has a method and a seed, got {key!r} alone; there are {list(self)}"
+                f"{method!r} has no finished run of seed {seed!r}, only of {', '.join(seeds)}"
             )
-        hint = nearest(key[0], [name for name, _ in self])
+        hint = nearest(method, [name for name, _ in self])
         raise KeyError(
             f"no finished run {key!r}.{hint} By method and seed: {', '.join(map(str, self))}"
         )

@@ -28,6 +28,13 @@ FENCED = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", flags=re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 DOTTED = re.compile(r"`((?:bcfl|assignment|posteriors|experiments)(?:\.\w+)+)[(`]")
+DRAWN = (
+    "Bigl Bigr Delta Gamma Lambda alpha approx bar beta bigl bigr cos cup delta dots ell eta "
+    "exp frac gamma in lVert lambda lceil left leftarrow leq log mathrm max mid min mu odot "
+    "omega pi propto qquad quad rVert rceil rho right sigma sqrt sum tau text theta top "
+    "underset varepsilon "
+)
+"""Commands of formulas that the pages are known to draw; others may show as text."""
 ENTRY_POINTS = {"bcfl.datasets", "bcfl.partitions", "bcfl.models"}
 WORDS = ("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training")
 
@@ -46,8 +53,59 @@ def reference(generated):
     return sys.modules["reference"]
 
 
-def test_every_method_has_a_note_and_no_other(generated):
-    assert set(generated.NOTES) == set(methods.RECIPES)
+@pytest.fixture(scope="module")
+def pages(generated):
+    del generated
+    return sys.modules["method_pages"]
+
+
+def test_every_method_and_suffix_has_a_text_and_no_other(pages):
+    suffixes = {f"suffix-{name}" for name in methods.COMBINATORS}
+    texts = {path.stem for path in pages.TEXTS.glob("*.md")}
+    assert texts == {"index", *methods.RECIPES, *suffixes}
+
+
+@pytest.mark.parametrize("name", [*methods.RECIPES, *(f"suffix-{n}" for n in methods.COMBINATORS)])
+def test_a_text_has_its_sections_and_displayed_formulas(pages, name):
+    kind = "suffix" if name.startswith("suffix-") else "method"
+    intro, sections = pages.text_of(name, pages.SECTIONS[kind])
+    assert 20 < len(intro.split()) < 90
+    steps = sections[pages.SECTIONS[kind][0]]
+    assert steps.startswith("1. ")
+    assert "$$" in steps or name == "local"
+
+
+def test_formulas_of_methods_have_only_commands_that_are_drawn(pages):
+    for path in pages.TEXTS.glob("*.md"):
+        formulas = re.findall(r"\$\$.*?\$\$|\$[^$\n]+\$", path.read_text("utf-8"), flags=re.DOTALL)
+        commands = {command for each in formulas for command in re.findall(r"\\([A-Za-z]+)", each)}
+        assert commands <= set(DRAWN.split()), path.name
+
+
+def test_a_missing_section_is_an_error(pages, monkeypatch, tmp_path):
+    (tmp_path / "ifca.md").write_text("Text.\n\n## Cost\n\nNone.\n")
+    monkeypatch.setattr(pages, "TEXTS", tmp_path)
+    with pytest.raises(ValueError, match=r"ifca\.md must have the sections"):
+        pages.text_of("ifca", pages.SECTIONS["method"])
+
+
+@pytest.mark.parametrize("name", methods.RECIPES)
+def test_the_example_of_a_page_makes_its_method(generated, name):
+    found = re.search(r'''methods\.build\("(.*?)"''', generated.method_page(name))
+    assert found[1] == methods.RECIPES[name].example
+
+
+def test_parts_say_what_wraps_what(pages):
+    lines = pages.parts_of(methods.build("bcfl-race-3")).split("\n")
+    names = [re.search(r"`(\w+)(?: <\S+>)?`[,.]", line) for line in lines]
+    assert [(len(line) - len(line.lstrip())) // 2 for line in lines] == [0, 1, 1, 2, 0, 0, 0]
+    assert [name[1] for name in names[:4]] == [
+        "WarmUp",
+        "KMeansAssociation",
+        "AnnealedAssociation",
+        "LikelihoodAssociation",
+    ]
+    assert "3 hypotheses at the start" in lines[-1]
 
 
 @pytest.mark.parametrize("name", ["wecfl", "bcfl-mht"])
@@ -154,10 +212,21 @@ def test_links_out_of_the_documentation_become_names(generated):
     )
 
 
-def test_pages_of_tables_keep_pictures_and_name_files(generated):
+def test_pages_of_tables_keep_pictures_and_offer_files(generated):
     page = "[Overview](README.md) [md](bcfl/1/small.md) ![C](bcfl/1/small-figure-1.svg)"
     assert generated.table_page(page) == (
-        "[Overview](README.md) md ![C](../../experiments/results/bcfl/1/small-figure-1.svg)"
+        "[Overview](README.md) {download}`md <../../experiments/results/bcfl/1/small.md>` "
+        "![C](../../experiments/results/bcfl/1/small-figure-1.svg)"
+    )
+    assert generated.table_page("[Table 1, whole](bcfl/1/small.md)") == (
+        "[Table 1, whole](bcfl.md#table-1-whole-scale-small)"
+    )
+
+
+def test_pages_of_results_link_to_one_another(generated):
+    text = "[all](../../RESULTS.md#x) [a](../../../tests/a.md) [t](../field.md) [s](speed.md#y)"
+    assert generated.results(text) == (
+        "[all](../results.md#x) a (`tests/a.md`) [t](../tables/field.md) [s](speed.md#y)"
     )
 
 

@@ -5,6 +5,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -44,6 +45,23 @@ def test_a_public_module_lists_its_names_and_describes_itself(package):
     assert module.__doc__
     assert module.__all__
     assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize(
+    "name", ["loggers", "metrics", "pairs", "rows", "selection", "uncertainty"]
+)
+def test_modules_of_analysis_list_their_own_names_alone(name):
+    module = importlib.import_module(f"bcfl.analysis.{name}")
+    own = {
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_")
+        and getattr(value, "__module__", "") == module.__name__
+        and not isinstance(value, TypeVar)
+    }
+    assert own <= set(module.__all__)
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, key) for key in module.__all__)
 
 
 def test_all_public_names_of_bcfl_exist():

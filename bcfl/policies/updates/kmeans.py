@@ -52,7 +52,7 @@ class KMeansAssociation:
             associated with its centroids within the bounds at the least summed distance.
         part: parameters that distances are computed on; the WeCFL thesis clusters on the fully
             connected layers.
-        starts: starts of K-means, of which the one of least variance counts.
+        starts: restarts of K-means within a round, of which the one of least variance counts.
         scored_by: model by which a client is measured against its own cluster. `cluster`: the
             centroid; `cavity`: the centroid without the client, to which clients move on after
             K-means until none is closer to another cluster. Cross-fitting is not offered: local

@@ -26,3 +26,13 @@ def test_the_page_names_what_there_is():
     assert {"best_assignment", "m_best_assignments", "association_marginals"} <= called
     named = set(re.findall(r"^\| `([a-z]+)` \|", page, flags=re.MULTILINE))
     assert set(assignment.SOLVERS) - {"auto"} <= named
+
+
+def test_signatures_name_their_types_in_short():
+    for name in assignment.__all__:
+        exported = getattr(assignment, name)
+        if inspect.isfunction(exported):
+            shown = str(inspect.signature(exported))
+            assert "_NestedSequence" not in shown, name
+            assert len(shown) < 400, name
+    assert "ArrayLike" in str(inspect.signature(assignment.m_best_assignments))

@@ -6,6 +6,7 @@ from torch import nn
 
 from bcfl import Federation, Objective, checkpoint, methods
 from bcfl.policies import FedAvg
+from bcfl.rounds import OtherMethodWarning, SameStartWarning
 
 ONE = FedAvg(Objective(local_steps=1, batch_size=4))
 
@@ -47,8 +48,9 @@ def test_a_run_that_is_continued_keeps_its_records(linear, clients):
 
 def test_another_tracker_goes_on_from_a_state_of_the_same_policy(linear, clients):
     state = Federation(clients, linear, methods.build("bcfl-g", num_clusters=2)).run(1).state
-    exact = methods.build("bcfl-exact", num_clusters=2)
-    assert Federation(clients, linear, exact).run(2, state=state).state.round == 2
+    exact = Federation(clients, linear, methods.build("bcfl-exact", num_clusters=2))
+    with pytest.warns(OtherMethodWarning, match="a state of 'bcfl-g' goes on as 'bcfl-exact'"):
+        assert exact.run(2, state=state).state.round == 2
 
 
 @pytest.mark.parametrize("name", ["ifca", "bcfl-mht-8", "default", "faacl", "fedavg"])
@@ -72,3 +74,24 @@ def test_a_state_of_another_dtype_is_refused(linear, clients):
     doubles = Federation(clients, linear, ONE, dtype=torch.float64)
     with pytest.raises(ValueError, match=r"state must be of torch\.float64, the"):
         doubles.run(2, state=state)
+
+
+def test_a_state_of_another_seed_is_refused(linear, clients, tmp_path):
+    state = Federation(clients, linear, ONE, seed=3).run(2).state
+    other = Federation(clients, linear, ONE, seed=4)
+    for kept in (state, checkpoint.load(checkpoint.save(state, tmp_path))):
+        with pytest.raises(ValueError, match=r"state must be of seed 4, .* got one of seed 3"):
+            other.run(3, state=kept)
+
+
+@pytest.mark.parametrize("name", ["ifca", "default", "bcfl-mht-4"])
+def test_several_clusters_of_one_module_begin_alike_with_a_warning(clients, name):
+    method = methods.build(name, num_clusters=2)
+    with pytest.warns(SameStartWarning, match=r"begins with \d networks .*; give a function"):
+        Federation(clients, nn.Linear(3, 2), method)
+    Federation(clients, lambda: nn.Linear(3, 2), method)
+
+
+@pytest.mark.parametrize("name", ["fedavg", "wecfl"])
+def test_one_module_suits_methods_that_begin_at_one_network(clients, name):
+    Federation(clients, nn.Linear(3, 2), methods.build(name))

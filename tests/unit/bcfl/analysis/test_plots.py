@@ -114,6 +114,16 @@ def test_runs_that_have_nothing_to_show_are_refused(run):
         plot_cluster_sizes({})
 
 
+@pytest.mark.parametrize("plot", PLOTS)
+def test_only_runs_are_drawn(plot, run):
+    with pytest.raises(TypeError, match=r"runs must be a Run, or a mapping .*, got a list"):
+        plot([run, run])
+    with pytest.raises(TypeError, match="got a int for 'mine'"):
+        plot({"mine": 3})
+    with pytest.raises(TypeError, match=r"got the name \('mine', 0\)"):
+        plot({("mine", 0): run})
+
+
 def test_a_graph_of_a_run_is_the_one_that_its_file_holds(run, tmp_path):
     from experiments.runs.run_folder import read_client_graph
 

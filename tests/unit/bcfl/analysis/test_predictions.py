@@ -1,3 +1,4 @@
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from bcfl import Federation, Model, Objective, PredictionRule
 from bcfl.analysis.predictions import predict
 from bcfl.hypotheses import Membership
 from bcfl.methods import build
+from tests.recipes import built
 
 X = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
 NAMES = ("plug-in", "monte-carlo", "linearised")
@@ -222,3 +224,44 @@ def test_predictions_by_association_are_by_who_trains_where(run):
         np.testing.assert_allclose(found, served.association)
     with pytest.raises(ValueError, match="by must be 'belief' or 'association', got 'hope'"):
         run.predict("c0", X, by="hope")
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [("linear", "bcfl-mh-3"), ("batch_norm", "bcfl-mh-3"), ("shared_body", "bcfl-g")]
+    + [("linear", name) for name in ("fedavg", "local", "apd", "fedweit", "ssgd")],
+)
+def test_the_network_of_a_client_is_one_of_the_class_that_the_federation_was_given(
+    model, name, clients, request
+):
+    given = request.getfixturevalue(model)
+    settings = dict(objective=Objective(local_steps=3, batch_size=4))
+    run = Federation(clients, given, built(name, **settings)).run(2)
+    x = np.random.default_rng(3).normal(size=(5, 3)).astype(np.float32)
+    for client in run.clients:
+        mixture = Membership.of_client(run.hypotheses, client).mixture
+        best = max(mixture, key=mixture.get)
+        found = run.network(client)
+        assert not found.training
+        file = io.BytesIO()
+        torch.save(found.state_dict(), file)
+        file.seek(0)
+        own = given.build().eval()
+        own.load_state_dict(torch.load(file, weights_only=True))
+        theirs = run.model.network(best.mean(run.model), best.buffers(run.model))
+        with torch.no_grad():
+            outputs = own(torch.as_tensor(x))
+            torch.testing.assert_close(outputs, theirs(torch.as_tensor(x)))
+        if len(mixture) == 1:
+            predicted = run.predict(client, x).mean
+            np.testing.assert_allclose(outputs.softmax(dim=1).numpy(), predicted, atol=1e-6)
+
+
+def test_the_network_of_a_client_is_a_copy(run):
+    before = run.predict("c0", np.ones((1, 3))).mean
+    with torch.no_grad():
+        for parameter in run.network("c0").parameters():
+            parameter.zero_()
+    np.testing.assert_array_equal(run.predict("c0", np.ones((1, 3))).mean, before)
+    with pytest.raises(ValueError, match=r"client must be one of 'c0', .*, got 'c9'"):
+        run.network("c9")

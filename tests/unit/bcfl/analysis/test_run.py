@@ -121,6 +121,10 @@ def test_an_unknown_client_is_refused_with_the_nearest_name(run, asks):
         asks(run)
     with pytest.raises(ValueError, match=r"client must be one of .*, got 3. Did you mean 'c3'\?"):
         run.predict(3, np.ones((1, 3)))
+    for odd in (np.ones((1, 3)), torch.ones(1, 3), ["c0"], None):
+        kind = type(odd).__name__
+        with pytest.raises(TypeError, match=f"client must be one of 'c0', .*, got a {kind}"):
+            run.predict(odd, "c0")
 
 
 def test_predictions_refuse_inputs_that_do_not_fit(run):
@@ -133,8 +137,13 @@ def test_regressions_have_no_class_probabilities(regression):
 
     data = ClientData.from_arrays("a", (np.ones((4, 3)), np.ones((4, 1))))
     run = Federation([data], regression, FedAvg(Objective(local_steps=1, batch_size=4))).run(1)
-    with pytest.raises(ValueError, match="predict needs a model of classes or labels"):
+    with pytest.raises(ValueError, match=r"needs a model of classes .*; see predict_values"):
         run.predict("a", np.ones((1, 3)))
+    message = "predict_new needs a model of classes .*; predict_values is for clients of the fed"
+    with pytest.raises(ValueError, match=message):
+        run.predict_new(np.ones((1, 3)), (np.ones((4, 3)), np.ones((4, 1))))
+    with pytest.raises(ValueError, match="runs must predict classes or labels, 'run' predicts num"):
+        run.plot_reliability()
 
 
 @pytest.fixture

@@ -70,6 +70,31 @@ def test_an_option_that_a_method_has_no_use_for_is_refused_with_those_it_has():
         methods.with_additive_model(methods.ifca(), weight=0.1)
 
 
+@pytest.mark.parametrize("name", ["default", "fedavg", "ifca+fedavg", "bcfl-mh-3-w"])
+def test_options_of_local_training_are_told_where_they_belong(name):
+    for option in ("learning_rate", "lr"):
+        with pytest.raises(
+            UnknownOptionError, match=r"objective=Objective\(learning_rate=\.\.\.\)"
+        ):
+            build(name, **{option: 0.1})
+
+
+@pytest.mark.parametrize("objective", [{"learning_rate": 0.1}, 3, Objective])
+@pytest.mark.parametrize("name", ["ifca", "bcfl-g", "faacl", "fedgroup"])
+def test_an_objective_of_another_type_is_refused(name, objective):
+    with pytest.raises(TypeError, match=r"objective must be a bcfl\.Objective, such as .*, got"):
+        build(name, objective=objective)
+
+
+def test_an_option_of_other_methods_can_be_left_out():
+    message = r"'fedavg' has no option 'num_clusters'\. .*methods\.applicable\('fedavg', options\)"
+    with pytest.raises(UnknownOptionError, match=message):
+        build("fedavg", num_clusters=4)
+    with pytest.raises(UnknownOptionError, match="has no option 'num_cluters'") as error:
+        build("fedavg", num_cluters=4)
+    assert "applicable" not in str(error.value)
+
+
 def test_options_are_keywords():
     with pytest.raises(TypeError, match="options of ifca are given by keyword"):
         methods.ifca(4)

@@ -1,5 +1,6 @@
 """The list of methods: every option of every method does something, and is told of."""
 
+import dataclasses
 import inspect
 import itertools
 import re
@@ -16,7 +17,7 @@ from bcfl.architecture.layout import Layers
 from bcfl.methods import COMBINATORS, RECIPES, build, choices, named
 from bcfl.policies.bayes.likelihood import Evidences, ScoredBy
 from bcfl.policies.bayes.temperature import Temperature
-from bcfl.protocol.objective import Curvature
+from bcfl.protocol.objective import Curvature, Objective
 from posteriors import FusionRule, LocalPosteriorName, Memory
 
 AUTO = {"num_clusters": "auto"}
@@ -142,3 +143,41 @@ def test_a_recipe_shows_all_its_options():
     assert list(shown) == [*RECIPES["bcfl-g"].options, "objective"]
     assert all(p.kind is p.KEYWORD_ONLY for p in shown.values())
     assert (shown["num_clusters"].default, shown["num_clusters"].annotation) == (4, int)
+
+
+@pytest.mark.parametrize("entry", [*RECIPES.values(), *COMBINATORS.values()], ids=lambda e: e.name)
+def test_help_describes_every_option_once(entry):
+    public = [getattr(methods, name) for name in methods.__all__]
+    functions = [one for one in public if inspect.isfunction(one)]
+    (shown,) = (one for one in functions if inspect.unwrap(one) is entry.function)
+    text = inspect.getdoc(shown)
+    told_of = re.findall(r"^ {4}(\w+): \S", text.partition("\nRaises:")[0], flags=re.M)
+    expected = [*entry.options, "objective" if entry.name in RECIPES else "method"]
+    assert sorted(told_of) == sorted(expected)
+    whole = " ".join(text.split())
+    for option in entry.options.values():
+        assert f"{option.name}: {option.description}" in whole
+    assert text.startswith(inspect.getdoc(entry.function).partition("\n\nArgs:")[0])
+    assert max(map(len, text.split("\n"))) <= 96
+
+
+def test_help_keeps_what_follows_the_arguments():
+    text = inspect.getdoc(methods.bcfl_mht)
+    assert text.endswith('such as births `num_clusters="auto"`.')
+    assert "Allowed: 'samples' or 'uniform' or 'ggn'" in " ".join(text.split())
+
+
+def test_available_names_can_be_built():
+    names = methods.available()
+    assert names[0] == "default"
+    assert set(RECIPES) < set(names)
+    for name in names:
+        assert build(name)
+    assert set(dir(methods)) == set(methods.__all__)
+
+
+def test_names_of_local_training_are_those_of_the_objective():
+    fields = {field.name for field in dataclasses.fields(Objective)}
+    by_methods = {"curvature", "posterior", "regularizers", "phases", "against", "upload"}
+    assert set(choices.TRAINING) == fields - by_methods
+    assert set(choices.OTHER_NAMES.values()) <= fields

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 from experiments.cli import app
 from experiments.published import reading
 from experiments.published.carry_out import Machine, Reporter, carry_out
-from experiments.published.comparison import compare
+from experiments.published.comparison import compare, part_of
 from experiments.published.figures import draw
+from experiments.published.formats import markdown
 from experiments.published.overview import overview
 from experiments.published.results import Results
 from experiments.published.table import overlaid
@@ -74,6 +75,35 @@ def test_what_a_method_logs_is_kept_as_a_curve(miniature):
     (unit,) = units_of(reading.load("tiny/1"), "small", [0], ["label"], ["FedAvg"])
     carry_out([unit], results, Machine(), reporter)
     assert len(results.find(unit).curve("temperature")) == 2
+
+
+def test_a_part_of_a_table_is_shown_and_the_whole_is_written(miniature):
+    only = ["--show", "--columns", "label", "--rows", "FedAvg", "--results", miniature]
+    assert invoke("tiny/1", "--results", miniature, "--seeds", "0").exit_code == 0
+    shown = invoke("tiny/1", *only)
+    assert shown.exit_code == 0
+    lines = [line for line in shown.output.splitlines() if line.startswith("| ")]
+    assert len(lines) == 2
+    assert lines[1].startswith("| Label skew | FedAvg | 85.00 ± 0.24 | ")
+    assert all(text not in shown.output for text in ("typing error", "no program", "not here"))
+    whole = (miniature / "tiny" / "1" / "small.md").read_text()
+    assert all(text in whole for text in ("typing error", "no program", "Data not here"))
+
+
+def test_rows_are_shown_by_their_method_and_a_part_may_be_empty(miniature, content):
+    table = reading.from_table("tiny/1", content)
+    whole = compare(table, "small", Results(miniature), {"optdigits"})
+    part = part_of(whole, rows=["ifca"])
+    assert [(line.column.name, line.name) for line in part.lines] == [
+        ("label", "IFCA & more"),
+        ("absent", "IFCA & more"),
+    ]
+    assert "- (a) known to be wrong in print" in markdown(part)
+    assert part_of(whole) == whole
+    columns = [{**content["columns"][0], "rows": ["FedAvg"]}, content["columns"][1]]
+    fewer = reading.from_table("tiny/1", content | {"columns": columns, "printed": {}})
+    nothing = compare(fewer, "small", Results(miniature), {"optdigits"})
+    assert part_of(nothing, ["label"], ["Unknown"]).lines == ()
 
 
 def test_a_figure_shares_the_results_of_its_table(miniature):

@@ -106,6 +106,11 @@ def test_a_saved_run_has_all_commands(tmp_path, monkeypatch):
     assert opened.run.hypotheses.best.clusters[0].key == run.hypotheses.best.clusters[0].key
     with pytest.raises(KeyError, match=r"'mine'\? By method and seed: \('mine', 0\)"):
         experiments.open(folder)["mien", 0]
+    for odd in ((), ("mine",), ("mine", 0, 1)):
+        with pytest.raises(KeyError, match=r"a method and a seed, got \("):
+            experiments.open(folder)[odd]
+    with pytest.raises(KeyError, match="'mine' has no finished run of seed 3, only of 0"):
+        experiments.open(folder)["mine", 3]
     with pytest.raises(KeyError, match=r"a method and a seed, got 'mine' alone; there are"):
         experiments.open(folder)["mine"]
     sys.modules.pop("own_federation")

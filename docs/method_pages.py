@@ -1,0 +1,326 @@
+"""Pages of methods and suffixes: a text for each in `methods_text`, and what the registry knows.
+
+A text begins with a paragraph, what the method is and when to use it, followed by the sections of
+`SECTIONS`. Source, example, parts and options are filled in from the recipe.
+"""
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from reference import link_of, sentence_of
+
+from bcfl import methods
+from bcfl.aggregation.aggregation import Aggregation
+from bcfl.protocol.objective import Objective
+
+TEXTS = Path(__file__).parent / "methods_text"
+SECTIONS = {
+    "method": ("A round", "Cost", "Differences from the paper", "Results"),
+    "suffix": ("What it changes", "Where it applies", "Cost", "Results"),
+}
+SYMBOLS = "Symbols are [those of all methods](index.md#notation)."
+FEW = 9
+"""Up to so many options are one table; of more, those that all its like share are folded away."""
+SHARED = (
+    "num_clusters",
+    "scored_by",
+    "temperature",
+    "belief_temperature",
+    "fusion",
+    "curvature",
+    "posterior",
+    "prior_precision",
+    "memory",
+    "cluster_size",
+    "judge",
+    "validation",
+    "score_samples",
+    "staying",
+    "concentration",
+    "evidence",
+    "evidence_draws",
+    "reweighed",
+    "folds",
+    "solver",
+    "decay",
+    "history_weights",
+    "calibration",
+)
+"""Shared options, the most consequential first."""
+ASSOCIATIONS = "../../experiments/results/studies/association-posterior.md"
+TRACKERS = "../../experiments/results/studies/trackers.md"
+CALIBRATION = "../../experiments/results/studies/calibration.md"
+MEASURED = {
+    "belief_temperature": f"{ASSOCIATIONS}#association-posterior",
+    "scored_by": f"{ASSOCIATIONS}#cavities-in-other-methods",
+    "fusion": f"{ASSOCIATIONS}#what-else-was-tried",
+    "starts": f"{ASSOCIATIONS}#how-many-starts",
+    "annealing": f"{ASSOCIATIONS}#what-else-was-tried",
+    "annealed_until": f"{ASSOCIATIONS}#what-else-was-tried",
+    "warm_starts": f"{ASSOCIATIONS}#many-clusters",
+    "warm_rounds": f"{ASSOCIATIONS}#what-else-was-tried",
+    "burn_in": f"{ASSOCIATIONS}#what-else-was-tried",
+    "min_weight": f"{ASSOCIATIONS}#what-else-was-tried",
+    "memory": f"{CALIBRATION}#memory-over-rounds",
+    "calibration": f"{CALIBRATION}#calibration-and-out-of-distribution-inputs",
+    "first_clusters": f"{TRACKERS}#number-of-clusters-unknown-and-misspecified",
+}
+"""Where the measurement behind a default is described."""
+ABLATION = f"{TRACKERS}#ablation-of-the-tracker"
+
+
+def method_page(name: str) -> str:
+    """The page of a method.
+
+    Args:
+        name: of the recipe.
+    """
+    entry = methods.RECIPES[name]
+    intro, sections = text_of(name, SECTIONS["method"])
+    parts = [
+        f"# `{entry.title}`\n\n*{entry.description}.*\n",
+        f"{intro}\n",
+        f"**Source:** {entry.paper or 'none; a reference'}. {SYMBOLS}\n",
+        example_of(entry),
+        *(f"## {title}\n\n{sections[title]}\n" for title in SECTIONS["method"][:-1]),
+        f"## Parts\n\n{parts_of(methods.build(name))}\n",
+        _options(entry),
+        f"## Results\n\n{sections['Results']}\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def suffix_page(name: str) -> str:
+    """The page of a suffix of names.
+
+    Args:
+        name: of the combinator, without a hyphen in front.
+    """
+    entry = methods.COMBINATORS[name]
+    intro, sections = text_of(f"suffix-{name}", SECTIONS["suffix"])
+    function = entry.function.__name__
+    example = (
+        f"```python\nfrom bcfl import methods\n\n"
+        f'method = methods.build("ifca-{name}", num_clusters=4)\n'
+        f"# or, added to another method: methods.{function}(method)\n```\n"
+    )
+    parts = [
+        f"# `-{name}`\n\n*{entry.description}.*\n",
+        f"{intro}\n",
+        f"**Source:** {entry.paper}. {SYMBOLS}\n",
+        example,
+        f"## What it changes\n\n{sections['What it changes']}\n",
+        f"## Where it applies\n\n{sections['Where it applies']}\n\n{_applicable(name)}\n",
+        f"## Cost\n\n{sections['Cost']}\n",
+        "## Options\n",
+        _table(entry.options.values()),
+        f"## Results\n\n{sections['Results']}\n",
+    ]
+    return "\n".join(parts)
+
+
+def _applicable(suffix: str) -> str:
+    """The methods that a suffix can be added to, with links."""
+    fitting = [entry for entry in methods.RECIPES.values() if _takes(entry.example, suffix)]
+    if len(fitting) == len(methods.RECIPES):
+        return "It can be added to every method."
+    links = (f"[`{entry.title}`]({entry.name}.md)" for entry in fitting)
+    return f"With default options it can be added to {', '.join(links)}."
+
+
+def _takes(method: str, suffix: str) -> bool:
+    try:
+        methods.build(f"{method}-{suffix}")
+    except ValueError:
+        return False
+    return True
+
+
+def methods_index() -> str:
+    """The list of all methods and suffixes, and the notation of their pages."""
+    rows = [
+        f"| [`{entry.title}`]({name}.md) | {entry.description} | {entry.paper or 'reference'} |"
+        for name, entry in methods.RECIPES.items()
+    ]
+    suffixes = [
+        f"| [`-{name}`](suffix-{name}.md) | {entry.description} | {entry.paper} |"
+        for name, entry in methods.COMBINATORS.items()
+    ]
+    names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
+    head = "| {} | description | source |\n|---|---|---|\n"
+    intro, notation = (TEXTS / "index.md").read_text("utf-8").split("\n## Notation\n")
+    default = f"`default` stands for `{methods.RECIPES[methods.DEFAULT].example}`."
+    parts = [
+        intro.replace("DEFAULT", default),
+        head.format("method") + "\n".join(rows),
+        "## Suffixes\n\nSuffixes modify a method and can be combined, as in `ifca-cam-finetune`.",
+        head.format("suffix") + "\n".join(suffixes),
+        f"## Notation\n{notation}",
+        "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n",
+    ]
+    return "\n\n".join(parts)
+
+
+def text_of(name: str, titles: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """The introduction and the sections of a text.
+
+    Args:
+        name: of the file, without `.md`.
+        titles: the sections that it must have, in their order.
+
+    Raises:
+        ValueError: it has others, or an empty one.
+    """
+    text = (TEXTS / f"{name}.md").read_text("utf-8")
+    intro, *found = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    sections = dict(zip(found[::2], (part.strip() for part in found[1::2]), strict=True))
+    if list(sections) != list(titles) or not all(sections.values()):
+        raise ValueError(f"{name}.md must have the sections {list(titles)}, got {list(sections)}")
+    return intro.strip(), sections
+
+
+def example_of(entry: methods.Recipe) -> str:
+    """The example of a method, by the name that its page has.
+
+    Args:
+        entry: recipe of the method.
+    """
+    clusters = ", num_clusters=4" if "num_clusters" in entry.options else ""
+    note = ""
+    if entry.number:
+        value = entry.options[entry.number].default
+        note = f"  # M = {value} is the option `{entry.number}`"
+    lines = f'from bcfl import methods\n\nmethod = methods.build("{entry.example}"{clusters}){note}'
+    return f"```python\n{lines}\n```\n"
+
+
+def parts_of(method: Any) -> str:  # noqa: ANN401 - a Method
+    """A nested list of what a method is made of, with links and what is not a default.
+
+    Args:
+        method: as `methods.build` makes it.
+    """
+    lines = [
+        *_part("Policy", method.policy, 0),
+        *_part("Tracker", method.tracker, 0),
+        f"- **Aggregation:** {link_of(Aggregation)}, {_aggregation(method)}",
+    ]
+    notes = [
+        "clusters begin at " + ("one network" if method.common_start else "their own networks")
+    ]
+    if method.starts > 1:
+        notes.append(f"{method.starts} hypotheses at the start")
+    if method.validation:
+        notes.append(f"a share of {method.validation:g} of the training samples is held out")
+    if method.pooling == "logits":
+        notes.append("predictions average logits")
+    if method.architecture is not None:
+        made = getattr(method.architecture, "func", method.architecture)
+        notes.append(f"the network is made by `{made.__module__}.{made.__name__}`")
+    return "\n".join([*lines, f"- **Method:** {'; '.join(notes)}"])
+
+
+def _aggregation(method: Any) -> str:  # noqa: ANN401 - a Method
+    """How local models become cluster models, in words."""
+    kind = getattr(method.policy.objective, "curvature", "samples")
+    means = {"samples": "means weighted by samples", "uniform": "unweighted means"}
+    if kind in means:
+        return means[kind]
+    made = method.aggregation
+    return f"Gaussians with `curvature={kind}`, `fusion={made.fusion}`, `memory={made.memory}`"
+
+
+def _part(role: str, value: object, depth: int) -> Iterator[str]:
+    """Lines of the list: an object, and those that it holds."""
+    inner: list[tuple[str, object]] = []
+    settings = []
+    for field in fields(value):  # type: ignore[arg-type] # parts are dataclasses
+        held = getattr(value, field.name)
+        if isinstance(held, Objective):
+            settings += [f"`{line}`" for line in _terms(held)]
+        elif isinstance(held, tuple) and held and all(map(is_dataclass, held)):
+            inner += [(field.name, one) for one in held]
+        elif is_dataclass(held) and held != _default(field):
+            inner.append((field.name, held))
+        elif not is_dataclass(held) and held != _default(field) and not callable(held):
+            settings.append(f"`{field.name}={held}`")
+    kind = type(value)
+    told = f", {', '.join(settings)}" if settings else ""
+    name = f"**{role}:**" if depth == 0 else f"`{role}`:"
+    yield f"{'  ' * depth}- {name} {link_of(kind)}{told}. {sentence_of(kind)}"
+    for label, one in inner:
+        yield from _part(label, one, depth + 1)
+
+
+def _terms(objective: Objective) -> list[str]:
+    """The regularisers of an objective, as they are written in Python."""
+    return [
+        f"{type(term).__name__}({getattr(term, 'weight', '')})" for term in objective.regularizers
+    ]
+
+
+def _default(field: Any) -> object:  # noqa: ANN401 - a dataclass field
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _options(entry: methods.Recipe) -> str:
+    """The options of a method: its own first, those of all its like in a fold."""
+    shown, folded = _divided(entry)
+    if entry.number:
+        number = shown[entry.number]
+        shown[number.name] = replace(number, description=f"M in the name: {number.description}")
+    parts = ["## Options\n", _table(shown.values())]
+    if folded:
+        title = f"{len(folded)} options that it shares with similar methods"
+        table = _table(folded.values())
+        parts += [f"<details><summary>{title}</summary>\n", table, "</details>\n"]
+    parts.append(
+        "How clients train is `objective=bcfl.Objective(...)`, see {py:obj}`bcfl.Objective`.\n"
+    )
+    return "\n".join(parts)
+
+
+def _divided(
+    entry: methods.Recipe,
+) -> tuple[dict[str, methods.Option], dict[str, methods.Option]]:
+    """Options that are shown, and those that are folded away."""
+    usual = inspect.signature(entry.group).parameters
+    changed = {n for n, o in entry.options.items() if n in usual and usual[n].default != o.default}
+    ranked = sorted(entry.options, key=lambda n: SHARED.index(n) if n in SHARED else -1)
+    first = [entry.number] if entry.number else []
+    first += ["num_clusters"] if "num_clusters" in entry.options else []
+    own = [name for name in ranked if name not in {*usual, *first, "calibration"}]
+    other = [name for name in ranked if name in changed and name not in first]
+    rest = [name for name in ranked if name not in {*first, *own, *other}]
+    shown = [*first, *own, *other]
+    if len(entry.options) <= FEW:
+        shown, rest = [*shown, *rest], []
+    elif len(shown) < FEW:
+        more = FEW - len(shown)
+        shown, rest = [*shown, *rest[:more]], rest[more:]
+    return _chosen(entry.options, shown), _chosen(entry.options, rest)
+
+
+def _chosen(
+    options: Mapping[str, methods.Option], names: Iterable[str]
+) -> dict[str, methods.Option]:
+    return {name: options[name] for name in names}
+
+
+def _table(options: Iterable[methods.Option]) -> str:
+    rows = ["| option | default | meaning |", "|---|---|---|"]
+    for option in options:
+        source = f" Default: {option.source}." if option.source else ""
+        where = MEASURED.get(option.name, ABLATION)
+        source = re.sub(r"\bmeasured\b", f"[measured]({where})", source)
+        meaning = f"{option.description}{source} ({option.allowed})".replace("|", "\\|")
+        required = option.default is inspect.Parameter.empty
+        default = "required" if required else f"`{option.default}`"
+        rows.append(f"| `{option.name}` | {default} | {meaning} |")
+    return "\n".join(rows) + "\n"
