@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from reprlib import repr as shortened
 from typing import get_args
 
 import torch
@@ -29,6 +30,7 @@ from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
+from bcfl.runtime.numbers import is_real
 from bcfl.runtime.seeds import lineage_key
 from posteriors import (
     DiagonalGaussian,
@@ -93,6 +95,12 @@ class Aggregation:
 
     @standard_switches()
     def __post_init__(self) -> None:
+        if not is_real(self.decay):
+            raise ValueError(f"decay must be a number in [0, 1], got {self.decay!r}")
+        if not hasattr(self.server, "step"):
+            raise TypeError(f"server must have `step`, got {shortened(self.server)}")
+        if self.robust is not None and not hasattr(self.robust, "of"):
+            raise TypeError(f"robust must have `of`, or be None, got {shortened(self.robust)}")
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
         fuse(self.fusion, unit, [])
         carry(self.memory, unit, unit, self.decay)

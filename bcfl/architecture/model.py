@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from reprlib import repr as shortened
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
+from bcfl.runtime import is_whole
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.networks.alterations import is_altered
 from posteriors.torch_state import seeded, standard_switches
@@ -61,7 +63,9 @@ class Model:
         blocks: blocks with their scope; each parameter belongs to exactly one of them.
 
     Raises:
-        ValueError: the likelihood is unknown, or block names are missing or repeated.
+        TypeError: an entry is of another type.
+        ValueError: the likelihood is unknown, a size below 1, or block names are missing or
+            repeated.
     """
 
     name: str
@@ -73,12 +77,38 @@ class Model:
     blocks: tuple[BlockSpec, ...] = (BlockSpec(),)
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.likelihood not in get_args(Likelihood):
             allowed = ", ".join(map(repr, get_args(Likelihood)))
             raise ValueError(f"likelihood must be one of {allowed}, got {self.likelihood!r}")
         names = [block.name for block in self.blocks]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"blocks must have distinct names, at least one, got {names}")
+
+    def _check_types(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"name must be text, got {shortened(self.name)}")
+        if isinstance(self.build, nn.Module) or not callable(self.build):
+            kind = type(self.build).__name__
+            raise TypeError(
+                f"build must be a function without arguments that builds a torch.nn.Module, got a "
+                f"{kind}" + ("; `lambda: module` returns it" * isinstance(self.build, nn.Module))
+            )
+        shape = self.input_shape
+        if not isinstance(shape, tuple | list) or not all(is_whole(size, 0) for size in shape):
+            raise TypeError(
+                "input_shape must be a tuple of whole numbers, such as (3,), got "
+                f"{shortened(shape)}"
+            )
+        if not is_whole(self.num_outputs, 1):
+            raise ValueError(
+                f"num_outputs must be a whole number of at least 1, got {self.num_outputs!r}"
+            )
+        blocks = self.blocks
+        if not isinstance(blocks, tuple | list) or not all(
+            isinstance(block, BlockSpec) for block in blocks
+        ):
+            raise TypeError(f"blocks must be a tuple of bcfl.BlockSpec, got {shortened(blocks)}")
 
     def __repr__(self) -> str:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -74,6 +75,18 @@ def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:
     return outputs_of(module, samples, f"model {name!r}").shape[1]
 
 
+def _hint(module: nn.Module, inputs: Tensor, error: Exception) -> str:
+    """What networks of indices do about inputs, for their errors; empty for other networks."""
+    looks_up = any(isinstance(part, nn.Embedding | nn.EmbeddingBag) for part in module.modules())
+    speaks_of_it = re.search(r"Long|[Ii]nd(ex|ices)", str(error))
+    if not inputs.is_floating_point() or not (looks_up or speaks_of_it):
+        return ""
+    return (
+        "; inputs reach networks as floating-point numbers: where they are indices, as of "
+        "nn.Embedding, `forward` should call `.long()` on them"
+    )
+
+
 @standard_switches()
 def outputs_of(module: nn.Module, samples: Tensor, name: str) -> Tensor:
     """(1, outputs) outputs for the first sample, in evaluation mode.
@@ -94,7 +107,7 @@ def outputs_of(module: nn.Module, samples: Tensor, name: str) -> Tensor:
     except Exception as error:
         raise ValueError(
             f"{name} does not take samples of shape {tuple(samples.shape[1:])}: "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {error}{_hint(module, inputs, error)}"
         ) from error
     finally:
         module.train(was_training)

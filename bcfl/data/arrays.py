@@ -6,6 +6,8 @@ shares no memory with what was given.
 
 from __future__ import annotations
 
+from reprlib import repr as shortened
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -100,6 +102,22 @@ def targets_tensor(values: ArrayLike | Tensor, what: str = "targets") -> Tensor:
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{what} must be below 2**63, got {array.max()}")
     return _copied(array, torch.int64, what)
+
+
+def described(value: object) -> str:
+    """Type of an argument for errors; arrays by shape and dtype, other values cut short.
+
+    Args:
+        value: an argument of any type.
+    """
+    kind = type(value).__name__
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None:
+        of = "" if dtype is None else f", {dtype}"
+        return f"a {kind} of shape {tuple(shape)}{of}"
+    if isinstance(value, tuple | list) and 0 < len(value) <= 3:
+        return f"a {kind} of {', '.join(map(described, value))}"
+    return f"{shortened(value)} ({kind})"
 
 
 def _copied(array: NDArray[np.generic], dtype: torch.dtype, what: str) -> Tensor:

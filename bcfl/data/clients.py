@@ -6,15 +6,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from bcfl.data.arrays import inputs_tensor, targets_tensor
+from bcfl.data.arrays import described, inputs_tensor, targets_tensor
 from bcfl.data.sources import Columns, samples_of
+from bcfl.runtime.numbers import as_whole
 from bcfl.runtime.seeds import generator
 from posteriors.checks import largest_magnitude
 
@@ -42,7 +42,7 @@ class View:
             and 1.
 
     Raises:
-        TypeError: inputs are not floating point.
+        TypeError: inputs or targets are no tensors, or inputs are not floating point.
         ValueError: inputs and targets differ in length, or inputs are not finite.
     """
 
@@ -50,6 +50,15 @@ class View:
     targets: Tensor
 
     def __post_init__(self) -> None:
+        for name in ("inputs", "targets"):
+            given = getattr(self, name)
+            if not isinstance(given, Tensor):
+                raise TypeError(
+                    f"{name} must be a torch.Tensor, got {described(given)}; View.from_arrays "
+                    "takes arrays"
+                )
+            if given.ndim == 0:
+                raise ValueError(f"{name} must have one row per sample, got a single number")
         if len(self.inputs) != len(self.targets):
             raise ValueError(
                 f"inputs and targets must have one row per sample each, got {len(self.inputs)} "
@@ -100,8 +109,8 @@ class ClientData:
 
     Raises:
         TypeError: the name is no text, a view no `View`, or the group no whole number.
-        ValueError: there are no training samples, the name holds characters that files cannot, or
-            the group is out of range.
+        ValueError: there are no training samples, samples of other views differ from them in size,
+            the name holds characters that files cannot, or the group is out of range.
     """
 
     client: str
@@ -111,6 +120,11 @@ class ClientData:
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", checked_name(self.client))
         object.__setattr__(self, "group", _checked_group(self.client, self.group))
+        if not isinstance(self.views, Mapping):
+            raise TypeError(
+                f"client {self.client!r}: views must be a mapping from names to View, got "
+                f"{described(self.views)}"
+            )
         for name, view in self.views.items():
             if not isinstance(view, View):
                 raise TypeError(
@@ -119,6 +133,18 @@ class ClientData:
                 )
         if TRAIN not in self.views or len(self.views[TRAIN]) == 0:
             raise ValueError(f"client {self.client!r} has no training samples")
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Samples of all views have one size, in whichever shape."""
+        wanted = tuple(self.views[TRAIN].inputs.shape[1:])
+        for name, view in self.views.items():
+            shape = tuple(view.inputs.shape[1:])
+            if len(view) and math.prod(shape) != math.prod(wanted):
+                raise ValueError(
+                    f"client {self.client!r}, view {name!r}: inputs must have the shape of the "
+                    f"training inputs, {wanted} per sample, got {shape}"
+                )
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(view)}" for name, view in self.views.items())
@@ -160,10 +186,10 @@ class ClientData:
 
         Raises:
             TypeError: inputs or targets are no pair, masked, complex or no numbers.
-            ValueError: the client has no training samples, inputs and targets differ in length, or
-                inputs are not finite.
+            ValueError: the client has no training samples, inputs and targets differ in length,
+                inputs are not finite, or those of the test differ in size.
         """
-        views = {}
+        client, views = checked_name(client), {}
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
                 if given is not None:
@@ -203,7 +229,7 @@ class ClientData:
             ValueError: there is no sample or no such column, or samples differ in shape; see also
                 `from_arrays`.
         """
-        pairs = []
+        client, pairs = checked_name(client), []
         for name, source in ((TRAIN, train), (TEST, test)):
             try:
                 pairs.append(None if source is None else samples_of(source, inputs, targets))
@@ -233,7 +259,7 @@ def checked_name(name: str) -> str:
             graphs, cannot.
     """
     if not isinstance(name, str):
-        raise TypeError(f"client must be a name as text, got {name!r} ({type(name).__name__})")
+        raise TypeError(f"client must be a name as text, got {described(name)}")
     if not name:
         raise ValueError("client must be a name of at least one character, got ''")
     odd = UNWRITABLE.search(name)
@@ -248,9 +274,11 @@ def checked_name(name: str) -> str:
 def _checked_group(client: str, group: int | None) -> int | None:
     if group is None:
         return None
-    if not isinstance(group, SupportsIndex):
-        raise TypeError(f"client {client!r}: group must be a whole number or None, got {group!r}")
-    number = int(index(group))
+    number = as_whole(group)
+    if number is None:
+        raise TypeError(
+            f"client {client!r}: group must be a whole number or None, got {described(group)}"
+        )
     if not -(2**31) <= number < 2**31:
         raise ValueError(f"client {client!r}: group must be a number of 32 bits, got {number}")
     return number

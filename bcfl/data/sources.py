@@ -5,14 +5,14 @@ A torch data set or data loader, a data set of Hugging Face, or a data frame of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bcfl.data.arrays import plain_tensor
+from bcfl.data.arrays import described, plain_tensor
 
 TARGETS = ("label", "labels", "target", "targets", "y")
 Columns = str | Sequence[str] | None
@@ -56,6 +56,12 @@ def samples_of(
 
 
 def _length(source: Any, kind: str) -> int:  # noqa: ANN401
+    if not any(hasattr(source, name) for name in ("__len__", "__iter__", "__getitem__")):
+        raise TypeError(
+            "data must be a torch Dataset or DataLoader, a data set of Hugging Face or a data "
+            f"frame, got {described(source)}; samples that are set aside for a test have to be "
+            "split off before"
+        )
     try:
         length = len(source)
     except TypeError:
@@ -87,7 +93,11 @@ def _pair(sample: Any, kind: str) -> tuple[Any, Any]:  # noqa: ANN401
     if not isinstance(sample, tuple | list) or len(sample) != 2:
         raise TypeError(
             f"data must be pairs of an input and a target, got {type(sample).__name__} from {kind}"
-            + (f" with {list(sample)[:5]}" if isinstance(sample, dict) else "")
+            + (
+                f" with {list(sample)[:5]}"
+                if isinstance(sample, dict)
+                else "; arrays: ClientData.from_arrays" * (kind in ("tuple", "list", "ndarray"))
+            )
         )
     return _array(sample[0]), _array(sample[1])
 
@@ -118,14 +128,30 @@ def _of_columns(
         if len(usual) != 1:
             raise ValueError(f"targets must name the column of the targets, one of {names}")
         targets = usual[0]
-    chosen = [inputs] if isinstance(inputs, str) else inputs
-    chosen = [name for name in names if name != targets] if chosen is None else list(chosen)
-    for name in (*chosen, targets):
-        if name not in names:
-            raise ValueError(f"data must have a column {name!r}, got {names}")
+    if targets not in names:
+        raise ValueError(
+            f"data must have a column {targets!r}, got {names}"
+            if isinstance(targets, str)
+            else f"targets must be the name of one column, one of {names}, got {targets!r}"
+        )
+    chosen = _chosen([name for name in names if name != targets], inputs, names)
     x = [_column(source, name) for name in chosen]
     is_array = len(x) == 1 and x[0].ndim > 1
     return (x[0] if is_array else np.stack(x, axis=1)), _column(source, targets)
+
+
+def _chosen(others: list[str], inputs: Columns, names: list[str]) -> list[str]:
+    """Columns of the inputs; all others than that of the targets where none are named."""
+    if inputs is None:
+        return others
+    one = isinstance(inputs, str) or not isinstance(inputs, Iterable)
+    chosen: list[Any] = [inputs] if one else list(inputs)
+    for name in chosen:
+        if name not in names:
+            raise ValueError(f"data must have a column {name!r}, got {names}")
+    if not chosen:
+        raise ValueError(f"inputs must name at least one column, some of {names}, got none")
+    return chosen
 
 
 def column_names(source: Any) -> list[str]:  # noqa: ANN401

@@ -49,6 +49,7 @@ from bcfl.drawing.style import (
     panels,
     spread,
     whole_numbers,
+    wrapped,
 )
 
 __all__ = [
@@ -98,4 +99,5 @@ __all__ = [
     "wilson",
     "with_alternatives",
     "with_legend",
+    "wrapped",
 ]

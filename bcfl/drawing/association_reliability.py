@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing.reliability import COLUMNS, EDGE, HEIGHT, NUM_BINS, WIDTH, name_axes
-from bcfl.drawing.style import COLOURS, FAINT, mark_bands, panels
+from bcfl.drawing.style import COLOURS, FAINT, mark_bands, panels, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+TITLE = 32
+"""Letters of a line above a panel."""
 ROOM = 0.5
 """Inches above a panel for the numbers of pairs."""
 
@@ -79,7 +81,7 @@ def draw_association_reliability(
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         name_axes(axes, "", "probability of sharing a cluster", "share of pairs of one group")
-        axes.set_title(method, loc="left", fontweight="bold", pad=30)
+        axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold", pad=30)
         _write_counts(axes, bins)
     return figure
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, panels
+from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, panels, wrapped
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_CLIENTS = 100
 LEAST_PROBABILITY = 0.05
 LEVELS = 12
+TITLE = 30
+"""Letters of a line above a panel."""
 MARKERS = "os^Dv*PXp"
 LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
 """Factors that equalise the apparent size of markers."""
@@ -189,7 +191,7 @@ def draw_client_graphs(picture: GraphPicture, given: Sequence[Axes] = ()) -> Fig
 
 
 def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: GraphPicture) -> None:
-    axes.set_title(method, fontweight="bold")
+    axes.set_title(wrapped(method, TITLE), fontweight="bold")
     axes.set_axis_off()
     axes.set_aspect("equal")
     corners = np.array(list(picture.places.values()))

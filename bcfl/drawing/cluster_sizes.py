@@ -8,30 +8,36 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing.style import INK, mark_rounds, panels, whole_numbers
+from bcfl.drawing.style import INK, NARROW, WIDTH, mark_rounds, panels, whole_numbers, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Sizes = Sequence[Sequence[int]]
+TITLE = 30
+"""Letters above a panel."""
 
 
-def draw_cluster_sizes(sizes: Mapping[str, Sizes], given: Sequence[Axes] = ()) -> Figure:
+def draw_cluster_sizes(
+    sizes: Mapping[str, Sizes], given: Sequence[Axes] = (), columns: int = 3
+) -> Figure:
     """Clients per cluster of the leading hypothesis, stacked, one panel per method.
 
     Args:
         sizes: (rounds, clusters) number of clients by method; the number of clusters may vary.
         given: axes to draw on, one per method; by default those of a new figure.
+        columns: largest number of panels in a row, 3 or 1.
     """
-    figure, axes = panels(len(sizes), 3, 10.4 / 3, 1.75, given)
+    width = WIDTH / 3 if columns > 1 else NARROW
+    figure, axes = panels(len(sizes), columns, width, 1.75, given)
     if not given:
         figure.set_layout_engine("constrained", wspace=0.09)
     for place, (method, rows) in zip(axes, sizes.items(), strict=True):
         _draw_panel(place, method, table(rows))
-    for place in axes[::3]:
+    for place in axes[::columns]:
         place.set_ylabel("clients")
-    for place in axes[-3:]:
+    for place in axes[-3:] if columns > 1 else axes:
         place.set_xlabel("round")
     return figure
 
@@ -82,7 +88,7 @@ def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
             )
         bottom = top
     mark_rounds(axes, method, len(sizes))
-    axes.set_title(method, loc="left")
+    axes.set_title(wrapped(method, TITLE), loc="left")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(0, max(1, bottom.max(initial=1)))
     axes.xaxis.set_major_locator(whole_numbers())

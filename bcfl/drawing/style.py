@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -29,7 +30,7 @@ DASHES: tuple[Any, ...] = (
     (0, (1.2, 1.2)),
     (0, (7, 1.5, 1.2, 1.5)),
     (0, (11, 2.5)),
-    (0, (1.2, 3.4)),
+    (0, (2.4, 1.9)),
     (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
     (0, (9, 1.2, 3, 1.2)),
 )
@@ -157,6 +158,24 @@ def figure_of(given: Sequence[Axes]) -> Figure:
 def is_narrow(axes: Axes) -> bool:
     """Whether the figure of some axes is less than half as wide as those for wide windows."""
     return figure_of([axes]).get_figwidth() < WIDTH / 2
+
+
+def wrapped(name: str, letters: int) -> str:
+    """A name in lines that break after signs, at hyphens only where a part is too long.
+
+    Args:
+        name: such as of a method.
+        letters: most letters of a line where its parts permit.
+    """
+    parts = []
+    for part in re.split(r"(?<=[@,:/])", name):
+        parts += [part] if len(part) <= letters else re.split(r"(?<=[-_=])", part)
+    lines = [""]
+    for part in parts:
+        if lines[-1] and len(lines[-1]) + len(part) > letters:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, get_args
 
-from bcfl.runtime import nearest
+from bcfl.runtime import is_real, nearest
 
 ExecutorName = Literal["auto", "loop", "batched", "graph", "processes", "flower"]
 Arithmetic = Literal["full", "tf32", "bfloat16"]
@@ -131,10 +131,10 @@ class ExecutorConfig:
     def _check_nodes(self) -> None:
         if self.nodes is not None and (not isinstance(self.nodes, int) or self.nodes < 1):
             raise ValueError(f"nodes must be a whole number of at least 1, got {self.nodes!r}")
-        if not 0 < self.cpus_per_node < float("inf"):
-            raise ValueError(f"cpus_per_node must be positive, got {self.cpus_per_node}")
-        if not 0 <= self.gpus_per_node < float("inf"):
-            raise ValueError(f"gpus_per_node must be at least 0, got {self.gpus_per_node}")
+        if not (is_real(self.cpus_per_node) and 0 < self.cpus_per_node < float("inf")):
+            raise ValueError(f"cpus_per_node must be positive, got {self.cpus_per_node!r}")
+        if not (is_real(self.gpus_per_node) and 0 <= self.gpus_per_node < float("inf")):
+            raise ValueError(f"gpus_per_node must be at least 0, got {self.gpus_per_node!r}")
         options = (self.nodes, self.cpus_per_node, self.gpus_per_node)
         if options != (None, 1.0, 0.0) and self.name != "flower":
             raise ValueError(

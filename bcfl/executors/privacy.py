@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from bcfl.runtime import is_real
+
 
 class MissingAccountantError(OSError):
     """The accountant's library is not installed."""
@@ -32,6 +34,9 @@ class Privacy:
         loss_bound: largest mean loss of a model over a client's samples that is told apart, nats;
             smaller ones than 0 count as 0.
         delta: probability with which the bound epsilon may fail, in (0, 1).
+
+    Raises:
+        ValueError: one of them is no number, or out of range.
     """
 
     clip: float = 1.0
@@ -41,10 +46,11 @@ class Privacy:
 
     def __post_init__(self) -> None:
         for name in ("clip", "noise_multiplier", "loss_bound"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+            value = getattr(self, name)
+            if not (is_real(value) and 0 < value < math.inf):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        if not (is_real(self.delta) and 0 < self.delta < 1):
+            raise ValueError(f"delta must lie in (0, 1), got {self.delta!r}")
 
     @property
     def update_noise(self) -> float:

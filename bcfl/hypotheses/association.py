@@ -34,6 +34,7 @@ class Association:
             is none.
 
     Raises:
+        TypeError: labels that are no array of whole numbers.
         ValueError: labels of the wrong length or out of range.
     """
 
@@ -44,6 +45,9 @@ class Association:
     mixed: tuple[tuple[float, Association], ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.labels, np.ndarray) or self.labels.dtype.kind not in "iu":
+            kind = getattr(self.labels, "dtype", type(self.labels).__name__)
+            raise TypeError(f"labels must be an array of whole numbers, got {kind}")
         if len(self.labels) != len(self.clients):
             raise ValueError(f"{len(self.labels)} labels do not fit {len(self.clients)} clients")
         if len(self.labels) and not (

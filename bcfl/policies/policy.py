@@ -10,18 +10,19 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-import assignment
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext as RoundContext
+from bcfl.policies.costs import Costs as Costs
 from bcfl.policies.trainings import Work as Work
 from bcfl.policies.trainings import cluster_shares as cluster_shares
 from bcfl.policies.trainings import trainings as trainings
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Replies, Steps, Train
+from bcfl.runtime import as_whole, nearest
 
 
 @runtime_checkable
@@ -79,53 +80,6 @@ class Given:
         """The model itself."""
         del parent
         return self.model
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Costs:
-    """The cost matrix behind a ranking.
-
-    Attributes:
-        clients: names of the rows.
-        values: (clients, clusters) negative log weight of each client in each cluster, nats, less
-            the client's offset.
-        cluster_size: bounds on the number of clients per cluster.
-        judged: (clients, clusters) negative log weights by which hypotheses compete, nats, less
-            their own offsets, if they differ from `values`, for example on held-out samples.
-        offsets: (clients, 2) negative log weight that `values` leave out of each client's row,
-            nats, as two numbers whose sum it is, so that large ones keep their digits; None is 0.
-        judged_offsets: (clients, 2) the same of `judged`.
-        belief_temperature: divides the values where they become membership probabilities, since
-            samples are no independent evidence for a misspecified model; (clients, 1) where it
-            differs between clients, None where the values are no evidence of membership.
-        log_prior: (clients, clusters) the log prior that the values hold, up to a number for each
-            client, nats, which is no evidence and not divided; None is uniform.
-    """
-
-    clients: tuple[str, ...]
-    values: NDArray[np.float64]
-    cluster_size: ClusterSize = FREE
-    judged: NDArray[np.float64] | None = None
-    offsets: NDArray[np.float64] | None = None
-    judged_offsets: NDArray[np.float64] | None = None
-    belief_temperature: float | NDArray[np.float64] | None = None
-    log_prior: NDArray[np.float64] | None = None
-
-    @property
-    def competing(self) -> NDArray[np.float64]:
-        """(clients, clusters) negative log weights by which hypotheses compete, nats."""
-        return self.values if self.judged is None else self.judged
-
-    @property
-    def competing_offsets(self) -> NDArray[np.float64]:
-        """(clients, 2) what `competing` leaves out of each row, nats, as sums of two numbers."""
-        offsets = self.offsets if self.judged is None else self.judged_offsets
-        return np.zeros((len(self.clients), 2)) if offsets is None else offsets
-
-    @property
-    def total_offset(self) -> Fraction:
-        """Exact sum of what `values` leave out, nats."""
-        return Fraction(0) if self.offsets is None else assignment.exact_sum(self.offsets)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,18 +214,11 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
         num_samples: training samples of the clients, for objectives with regularisers.
 
     Raises:
-        ValueError: an unknown client, or a cluster out of range.
+        ValueError: an unknown client, or a cluster that is no whole number or out of range.
     """
-    clients = sorted(labels)
     keys = [posterior.key for posterior in parent.clusters]
-    unknown = [repr(client) for client in clients if client not in parent.association.position]
-    if unknown:
-        raise ValueError(f"labels name clients that are not there: {', '.join(unknown[:5])}")
-    for client, label in labels.items():
-        if not 0 <= label < len(keys):
-            raise ValueError(
-                f"labels must lie between 0 and {len(keys) - 1}, got {label} for {client!r}"
-            )
+    labels = _checked_labels(labels, parent.association, len(keys))
+    clients = sorted(labels)
     contribution_weights = np.zeros((len(clients), len(keys)))
     contribution_weights[np.arange(len(clients)), [labels[client] for client in clients]] = 1.0
     by_client = starts or {client: keys[labels[client]] for client in clients}
@@ -288,6 +235,31 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
         models=work.models,
         carried_models=parent.carried_models,
     )
+
+
+def _checked_labels(
+    labels: Mapping[str, int], association: Association, num_clusters: int
+) -> dict[str, int]:
+    unknown = [client for client in labels if client not in association.position]
+    if unknown:
+        raise ValueError(
+            f"labels name clients that are not there: {', '.join(map(repr, unknown[:5]))}."
+            + nearest(unknown[0], association.clients)
+        )
+    checked = {}
+    for client, label in labels.items():
+        number = label if type(label) is int else as_whole(label)
+        if number is None:
+            raise ValueError(
+                f"labels must be whole numbers from 0 to {num_clusters - 1}, got {label!r} for "
+                f"{client!r}"
+            )
+        if not 0 <= number < num_clusters:
+            raise ValueError(
+                f"labels must lie between 0 and {num_clusters - 1}, got {number} for {client!r}"
+            )
+        checked[client] = number
+    return checked
 
 
 def answered(requests: Sequence[Train], replies: Replies) -> dict[Train, Trained]:

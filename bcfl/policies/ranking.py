@@ -30,7 +30,16 @@ def ranked(
         objective: local objective of the trainings.
         solver: ranking algorithm, see `assignment.SOLVERS`.
         num_samples: training samples of the clients, for objectives with regularisers.
+
+    Returns:
+        The ranking; of costs without clients, the association that changes nothing.
+
+    Raises:
+        ValueError: a client is not of the federation, or there is not one column for each cluster.
     """
+    costs.check(parent.association, len(parent.clusters))
+    if not costs.clients:
+        return Ranking.only(candidate(parent, {}, objective))
     lower, upper = costs.cluster_size.left_for(costs.clients, parent.association)
     least = costs.values.min(axis=1)
     gaps = costs.values - least[:, None]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
+from reprlib import repr as shortened
 from typing import Literal, get_args
-
-import numpy as np
 
 from bcfl.protocol.loss_terms import Regularizer
 from bcfl.protocol.upload import Upload
-from posteriors import LocalPosteriorName, local_posterior_fit
+from bcfl.runtime import check_count, is_real, is_whole
+from posteriors import LocalPosteriorName
 
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
 
@@ -25,7 +25,7 @@ class Objective:
             with the number of samples, see `steps`; None leaves it at the steps.
         batch_size: samples per step; a client with fewer samples uses all of them in each step.
         learning_rate: step size.
-        momentum: classical momentum; the velocity starts at zero in each round.
+        momentum: classical momentum, in [0, 1); the velocity starts at zero in each round.
         weight_decay: added to the gradient as weight_decay x parameters.
         prior_weight: strength of the prior that the client was sent, as a term of the training
             loss; 0 leaves it out, 1 makes the optimum the mode of the local posterior. Its steps
@@ -49,6 +49,10 @@ class Objective:
         upload: which of the trained parameters are sent; None is all.
         against: what the other blocks are while a phase trains: as they were at the `start`, or
             as earlier phases `updated` them.
+
+    Raises:
+        TypeError: regularisers, phases or upload are of another type.
+        ValueError: another value is not allowed.
     """
 
     local_steps: int = 10
@@ -68,34 +72,57 @@ class Objective:
 
     def __post_init__(self) -> None:
         self._check_length()
-        for name in ("learning_rate", "momentum", "weight_decay", "prior_weight"):
+        for name in ("learning_rate", "weight_decay", "prior_weight"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be finite and at least 0, got {value}")
+            if not (is_real(value) and 0 <= value < float("inf")):
+                raise ValueError(f"{name} must be finite and at least 0, got {value!r}")
+        if not (is_real(self.momentum) and 0 <= self.momentum < 1):
+            raise ValueError(f"momentum must be at least 0 and below 1, got {self.momentum!r}")
         if self.curvature not in get_args(Curvature):
             raise ValueError(
                 f"curvature must be one of {', '.join(get_args(Curvature))}, got {self.curvature!r}"
             )
-        if self.curvature_samples is not None and self.curvature_samples < 1:
-            raise ValueError(
-                f"curvature_samples must be at least 1 or None, got {self.curvature_samples}"
-            )
+        if self.curvature_samples is not None:
+            check_count("curvature_samples", self.curvature_samples, " or None")
         self._check_posterior()
+        self._check_terms()
         if self.against not in ("start", "updated"):
             raise ValueError(f"against must be 'start' or 'updated', got {self.against!r}")
 
     def _check_length(self) -> None:
         for name, least in (("local_steps", 1), ("batch_size", 1)):
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
-        if self.local_epochs is not None and not 0 < self.local_epochs < float("inf"):
-            raise ValueError(
-                f"local_epochs must be positive and finite, or None, got {self.local_epochs}"
+            if not is_whole(value, least):
+                raise ValueError(
+                    f"{name} must be a whole number of at least {least}, got {value!r}"
+                )
+        epochs = self.local_epochs
+        if epochs is not None and not (is_real(epochs) and 0 < epochs < float("inf")):
+            raise ValueError(f"local_epochs must be positive and finite, or None, got {epochs!r}")
+
+    def _check_terms(self) -> None:
+        terms, phases = self.regularizers, self.phases
+        if not isinstance(terms, tuple) or not all(hasattr(one, "penalty") for one in terms):
+            raise TypeError(
+                f"regularizers must be a tuple of terms with `penalty`, got {shortened(terms)}"
+            )
+        named = isinstance(phases, tuple) and all(isinstance(phase, tuple) for phase in phases)
+        if not named or not all(isinstance(name, str) for phase in phases for name in phase):
+            raise TypeError(
+                "phases must be a tuple of tuples of names of blocks, such as (('body',), "
+                f"('head',)), got {shortened(phases)}"
+            )
+        if self.upload is not None and not hasattr(self.upload, "sent"):
+            raise TypeError(
+                f"upload must have `sent` and `overhead`, or be None, got {shortened(self.upload)}"
             )
 
     def _check_posterior(self) -> None:
-        local_posterior_fit(self.posterior)
+        if self.posterior not in get_args(LocalPosteriorName):
+            raise ValueError(
+                f"posterior must be one of {', '.join(get_args(LocalPosteriorName))}, got "
+                f"{self.posterior!r}"
+            )
         if self.fits_posterior and self.curvature not in ("ggn", "samples", "uniform"):
             raise ValueError(
                 f"curvature must be 'ggn' where posterior is {self.posterior!r}, "

@@ -12,6 +12,7 @@ from torch import Tensor
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.posterior import Posterior
+from bcfl.runtime import check_count, is_real, is_whole
 from posteriors import DiagonalGaussian, Linearised, MonteCarlo, PlugIn, Predictive
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.predictive import ClosedForm, EachLabel, temper
@@ -37,6 +38,9 @@ class PredictionRule:
             numbers, whose density is a Gaussian of unit variance, it is so the noise variance.
         num_draws: draws from each posterior.
         seed: of the draws, so that predictions repeat.
+
+    Raises:
+        ValueError: the predictive is unknown, or a number is out of range.
     """
 
     predictive: PredictiveName = "plug-in"
@@ -53,10 +57,11 @@ class PredictionRule:
             )
         precision = 1.0 if self.prior_precision is None else self.prior_precision
         for name, value in (("prior_precision", precision), ("temperature", self.temperature)):
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name} must be positive and finite, got {value}")
-        if self.num_draws < 1:
-            raise ValueError(f"num_draws must be at least 1, got {self.num_draws}")
+            if not (is_real(value) and 0 < value < float("inf")):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        check_count("num_draws", self.num_draws)
+        if not is_whole(self.seed):
+            raise ValueError(f"seed must be a whole number, got {self.seed!r}")
 
     @property
     def generator(self) -> torch.Generator:

@@ -163,6 +163,7 @@ class Train(Undivided):
 
 
 Request: TypeAlias = Describe | Score | Train
+_KINDS = (Score, Train, Describe)
 
 
 Replies: TypeAlias = Mapping[Request, Any]
@@ -213,16 +214,20 @@ def checked_exchange(made: object) -> Exchange:
         raise ProtocolError(
             f"a policy or tracker must yield a bcfl.protocol.Exchange, got {shortened(made)}"
         )
+    known: set[type] = set()
     for request in made.requests:
-        if not isinstance(request, Describe | Score | Train):
+        if not isinstance(request, _KINDS):
             raise ProtocolError(
                 f"an exchange must hold Describe, Score and Train, got {shortened(request)}"
             )
-        if isinstance(request, Score) and not isinstance(request.statistic, Statistic):
+        if not isinstance(request, Score) or type(request.statistic) in known:
+            continue
+        if not isinstance(request.statistic, Statistic):
             raise ProtocolError(
                 f"the statistic of a Score must be one of bcfl.protocol, such as Loss(), got "
                 f"{shortened(request.statistic)}"
             )
+        known.add(type(request.statistic))
     return made
 
 

@@ -148,11 +148,20 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
     return _class_trouble(targets, outputs)
 
 
+def _too_few_outputs(targets: Tensor, outputs: int) -> str:
+    """That classes need more outputs than the network has; empty where that is not the trouble."""
+    needed = int(targets.max()) + 1
+    if targets.is_floating_point() or int(targets.min()) < 0 or needed <= outputs:
+        return ""
+    has = f"{outputs} output" + "s" * (outputs != 1)
+    return f"; the network has {has}, and classes need one output each ({needed} here)"
+
+
 def _class_trouble(targets: Tensor, outputs: int) -> str:
     lowest, highest = targets.min().item(), targets.max().item()
     if targets.is_floating_point() or lowest < 0 or highest >= outputs:
         return (
             f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
-            f"({targets.dtype})"
+            f"({targets.dtype})" + _too_few_outputs(targets, outputs)
         )
     return ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from reprlib import repr as shortened
+from typing import get_args
 
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.architecture.model import Model
@@ -11,6 +13,7 @@ from bcfl.policies import Policy, SideBySide
 from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
+from bcfl.runtime import check_count, is_real, is_whole
 from bcfl.trackers import Greedy, Tracker
 from bcfl.trackers.tracker import ChecksRounds
 from posteriors.evidence.closed_form import Temperature
@@ -42,6 +45,10 @@ class Method:
             round (see `bcfl.rounds.beliefs`); `"mean"` divides them by the number of samples; None
             records none. Where the policy states a belief of its own, that is kept. Default:
             measured, a compromise: sharper is better where groups were found, flatter where not.
+
+    Raises:
+        TypeError: a part is of another type, or lacks what it must have.
+        ValueError: a number or a name is not allowed.
     """
 
     policy: Policy
@@ -59,14 +66,43 @@ class Method:
     belief_temperature: Temperature | None = 16.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.prior_precision < float("inf"):
-            raise ValueError(
-                f"prior_precision must be positive and finite, got {self.prior_precision}"
+        check_policy(self.policy)
+        _check_tracker(self.tracker)
+        self._check_parts()
+        self._check_numbers()
+
+    def __repr__(self) -> str:
+        policy, tracker = type(self.policy).__name__, type(self.tracker).__name__
+        return f"Method({self.name}: {policy}, {tracker})"
+
+    def _check_parts(self) -> None:
+        parts = {
+            "aggregation": (Aggregation, "a bcfl.Aggregation"),
+            "name": (str, "text"),
+            "common_start": (bool, "True or False"),
+            "finds_number": (bool, "True or False"),
+            "finetuned": (Objective | None, "a bcfl.Objective or None"),
+        }
+        for name, (kind, allowed) in parts.items():
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} must be {allowed}, got {shortened(value)}")
+        if self.architecture is not None and not callable(self.architecture):
+            raise TypeError(
+                "architecture must be a function from a model to a model, or None, got "
+                f"{shortened(self.architecture)}"
             )
-        if not 0 <= self.validation < 1:
-            raise ValueError(f"validation must lie in [0, 1), got {self.validation}")
-        if self.starts < 1:
-            raise ValueError(f"starts must be at least 1, got {self.starts}")
+        if self.pooling not in get_args(Pooling):
+            allowed = ", ".join(map(repr, get_args(Pooling)))
+            raise ValueError(f"pooling must be one of {allowed}, got {self.pooling!r}")
+
+    def _check_numbers(self) -> None:
+        precision, share = self.prior_precision, self.validation
+        if not (is_real(precision) and 0 < precision < float("inf")):
+            raise ValueError(f"prior_precision must be positive and finite, got {precision!r}")
+        if not (is_real(share) and 0 <= share < 1):
+            raise ValueError(f"validation must lie in [0, 1), got {share!r}")
+        check_count("starts", self.starts)
         temperature = self.belief_temperature
         if temperature not in (None, "mean") and not (
             isinstance(temperature, int | float) and 0 < temperature < float("inf")
@@ -128,3 +164,52 @@ class Method:
         if isinstance(self.tracker, ChecksRounds):
             clusters = self.policy.num_clusters
             self.tracker.check_rounds(num_hypotheses, clusters, num_participants, rounds)
+
+
+def check_policy(policy: object) -> None:
+    """Check that a policy has what `bcfl.policies.Policy` says.
+
+    Args:
+        policy: what is to be one.
+
+    Raises:
+        TypeError: it is a name or a class, or lacks an attribute, or one is of another type.
+        ValueError: it starts with no cluster.
+    """
+    if isinstance(policy, str):
+        raise TypeError(
+            f"policy must be a policy with `associate`, got {policy!r}; a method by its name: "
+            f"bcfl.methods.build({policy!r})"
+        )
+    name = type(policy).__name__
+    if isinstance(policy, type) or not callable(getattr(policy, "associate", None)):
+        raise TypeError(f"policy must be a policy with `associate`, got {shortened(policy)}")
+    for attribute in ("num_clusters", "objective"):
+        if not hasattr(policy, attribute):
+            raise TypeError(
+                f"policy must have `num_clusters`, `objective` and `associate`, {name} has no "
+                f"`{attribute}`"
+            )
+    found, objective = policy.num_clusters, policy.objective  # type: ignore[attr-defined]
+    if not is_whole(found, 1):
+        raise ValueError(
+            f"num_clusters must be a whole number of at least 1, {name} has {shortened(found)}"
+        )
+    if not isinstance(objective, Objective):
+        raise TypeError(f"objective must be a bcfl.Objective, {name} has {shortened(objective)}")
+
+
+def _check_tracker(tracker: object) -> None:
+    """Check that a tracker has what `bcfl.trackers.Tracker` says."""
+    has_step = callable(getattr(tracker, "step", None))
+    if isinstance(tracker, type) or not has_step or not hasattr(tracker, "candidates_per_parent"):
+        raise TypeError(
+            "tracker must be a tracker with `candidates_per_parent` and `step`, such as "
+            f"bcfl.trackers.Greedy(), got {shortened(tracker)}"
+        )
+    number = tracker.candidates_per_parent
+    if number is not None and not is_whole(number, 1):
+        raise ValueError(
+            "candidates_per_parent must be a whole number of at least 1, or None for all, "
+            f"{type(tracker).__name__} has {shortened(number)}"
+        )

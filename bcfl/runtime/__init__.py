@@ -1,4 +1,4 @@
-"""Seeds, devices, thread limits, worker processes and locked folders.
+"""Seeds, devices, thread limits, worker processes, locked folders, and checks of arguments.
 
 Independent of clients and models. Loaded lazily: seeds, workers and folders need no torch.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         whole_folder,
         write_aside,
     )
+    from bcfl.runtime.numbers import as_whole, check_count, is_real, is_whole
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.suggestions import nearest, nearest_name
     from bcfl.runtime.workers import become_worker, died, portable
@@ -38,6 +39,7 @@ _MODULES = {
         "whole_folder",
         "write_aside",
     ),
+    "numbers": ("as_whole", "check_count", "is_real", "is_whole"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "suggestions": ("nearest", "nearest_name"),
     "workers": ("become_worker", "died", "portable"),
@@ -51,12 +53,16 @@ __all__ = [
     "BusyError",
     "MethodFiles",
     "as_path",
+    "as_whole",
     "become_worker",
+    "check_count",
     "check_new",
     "derive_seed",
     "device_named",
     "died",
     "generator",
+    "is_real",
+    "is_whole",
     "limited_threads",
     "lineage_key",
     "locked",

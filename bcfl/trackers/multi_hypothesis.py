@@ -9,6 +9,7 @@ from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_count, is_real
 from bcfl.trackers.successors import follow
 from bcfl.trackers.tracker import TrackerInfo
 
@@ -29,12 +30,11 @@ class MultiHypothesis:
     min_weight: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.max_hypotheses < 1:
-            raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
-        if self.max_per_parent is not None and self.max_per_parent < 1:
-            raise ValueError(f"max_per_parent must be at least 1, got {self.max_per_parent}")
-        if not 0 <= self.min_weight < 1:
-            raise ValueError(f"min_weight must lie in [0, 1), got {self.min_weight}")
+        check_count("max_hypotheses", self.max_hypotheses)
+        if self.max_per_parent is not None:
+            check_count("max_per_parent", self.max_per_parent)
+        if not (is_real(self.min_weight) and 0 <= self.min_weight < 1):
+            raise ValueError(f"min_weight must lie in [0, 1), got {self.min_weight!r}")
 
     @property
     def candidates_per_parent(self) -> int:
@@ -86,8 +86,7 @@ class Exact:
     limit: int = 100_000
 
     def __post_init__(self) -> None:
-        if self.limit < 1:
-            raise ValueError(f"limit must be at least 1, got {self.limit}")
+        check_count("limit", self.limit)
 
     @property
     def candidates_per_parent(self) -> None:

@@ -255,6 +255,7 @@ def belief_of(candidate: Candidate, parent: Hypothesis) -> NDArray[np.float64] |
     known = None if parent.belief_recorded else parent.belief
     if known is not None and known.shape == belief.shape:
         belief = known.copy()
+    costs.check(association)
     rows = [association.position[client] for client in costs.clients]
     log_prior = 0.0 if costs.log_prior is None else costs.log_prior
     evidence = (costs.values + log_prior) / costs.belief_temperature

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from reprlib import repr as shortened
 from typing import Protocol, TypeVar, runtime_checkable
 
 from bcfl.aggregation.aggregation import Aggregation, FusionReport
+from bcfl.data.clients import POOL
+from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
-from bcfl.policies.policy import Policy, Ranking
-from bcfl.protocol.requests import ProtocolError, Steps, together
+from bcfl.policies.policy import Candidate, Policy, Ranking
+from bcfl.protocol.requests import Exchange, ProtocolError, Steps, checked_exchange, together
+from bcfl.runtime import nearest
 
 Result = TypeVar("Result")
 
@@ -95,16 +98,28 @@ def rankings_of(
         context: read-only context of the round.
 
     Raises:
-        ProtocolError: the policy asks for nothing that there is, or returns no ranking.
+        ProtocolError: the policy asks for what there is not, such as a client of no federation,
+            or returns no ranking.
     """
     where = f"{type(policy).__name__}.associate"
-    started = [_run(policy, where, policy.associate(h, context)) for h in hypotheses]
+    started = [_run(policy, where, policy.associate(h, context), h.association) for h in hypotheses]
     rankings = yield from together(started)
     for ranking in rankings:
         if not isinstance(ranking, Ranking):
             got = shortened(ranking)
             raise ProtocolError(f"{where} must return a bcfl.policies.Ranking, got {got}")
-    return rankings
+    if _is_of_package(policy):
+        return rankings
+    return [replace(one, candidates=_named(iter(one), where)) for one in rankings]
+
+
+def _named(candidates: Iterator[Candidate], where: str) -> Iterator[Candidate]:
+    """Candidates that are made one by one; errors on the way name the policy."""
+    try:
+        yield from candidates
+    except Exception as error:
+        error.add_note(f"raised in {where}, in a candidate of its ranking")
+        raise
 
 
 def stepped(
@@ -121,7 +136,7 @@ def stepped(
     """
     where = f"{type(tracker).__name__}.step"
     steps = tracker.step(hypotheses, policy, aggregation, context)
-    outcome = yield from _run(tracker, where, steps)
+    outcome = yield from _run(tracker, where, steps, hypotheses.best.association)
     match outcome:
         case (HypothesisSet(), TrackerInfo()):
             return outcome
@@ -129,7 +144,9 @@ def stepped(
     raise ProtocolError(f"{where} must return a HypothesisSet and a TrackerInfo, got {got}")
 
 
-def _run(owner: object, where: str, steps: Steps[Result]) -> Steps[Result]:
+def _run(
+    owner: object, where: str, steps: Steps[Result], association: Association
+) -> Steps[Result]:
     """Run the generator of a policy or tracker; its errors name it if it is not of this package."""
     if not isinstance(steps, Generator):
         raise ProtocolError(
@@ -137,8 +154,36 @@ def _run(owner: object, where: str, steps: Steps[Result]) -> Steps[Result]:
             f"()` if nothing); it returned {shortened(steps)}"
         )
     try:
-        return (yield from steps)
+        return (yield from _checked(steps, where, association))
     except Exception as error:
-        if not type(owner).__module__.startswith("bcfl."):
+        if not _is_of_package(owner):
             error.add_note(f"raised in {where}")
         raise
+
+
+def _is_of_package(owner: object) -> bool:
+    return type(owner).__module__.startswith("bcfl.")
+
+
+def _checked(steps: Steps[Result], where: str, association: Association) -> Steps[Result]:
+    """The same exchanges, whose requests are to clients of the federation, or to pools of them."""
+    try:
+        exchange = next(steps)
+        while True:
+            _check_clients(checked_exchange(exchange), where, association)
+            exchange = steps.send((yield exchange))
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def _check_clients(exchange: Exchange, where: str, association: Association) -> None:
+    known = association.position
+    for request in exchange.requests:
+        client = request.client
+        if isinstance(client, str) and (client in known or client.startswith(POOL)):
+            continue
+        raise ProtocolError(
+            f"{where} must ask clients of the federation, got {shortened(client)} in a "
+            f"{type(request).__name__}.{nearest(client, association.clients)}"
+        )

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-BREAK = re.compile(r"(?<=[/_:,=])|(?<=\.)(?!\d)")
-"""Where a name may break between lines: after signs other than hyphens and points of numbers."""
+BREAK = re.compile(r"(?<=[/_:,@])|(?<=\.)(?!\d)")
+"""Where a name may break between lines: after signs that part it, but not before a value."""
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.page import as_script_data, render_page
 from experiments.reports.results_table import agreement_table, results_table
-from experiments.reports.round_history import first_histories, history
+from experiments.reports.round_history import first_histories, has_alternatives, history
 from experiments.reports.run_warnings import failures, warnings
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices
@@ -99,6 +99,7 @@ def render(run: RunFolder) -> str:
         agreement=agreement_table(run),
         pictures=all_pictures(run),
         history=as_script_data(known) if known else "",
+        alternatives=known is not None and has_alternatives(known),
         failures=failures(run),
         warnings=warnings(run, histories),
         settings=list(flat(run.scenario)),

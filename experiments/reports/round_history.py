@@ -62,6 +62,16 @@ def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
     return {"rounds": shown, "methods": methods}
 
 
+def has_alternatives(known: Mapping[str, Any]) -> bool:
+    """Whether a method ever kept several hypotheses, of which a page may show a single one.
+
+    Args:
+        known: what `history` returns.
+    """
+    entries = (entry for method in known["methods"].values() for entry in method["kept"])
+    return any(len(entry["weights"]) > 1 for entry in entries)
+
+
 def of_method(
     snapshots: Sequence[Snapshot],
     rounds: Sequence[int],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bcfl.analysis import NOISE_GRID, TUNING_GRID
@@ -25,10 +25,12 @@ from experiments.reports.pictures.trust_tips import (
 )
 from experiments.reports.uncertainty_results import Result
 from experiments.reports.uncertainty_table import (
+    ScoreTable,
     association_table,
-    chosen_values,
+    header_groups,
     num_text_columns,
     score_tables,
+    tuned_table,
 )
 from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
 
@@ -50,7 +52,8 @@ class Section:
         title: heading.
         look: how to read the table or figure.
         cells: table, header first.
-        lines: sentences below the table.
+        groups: headings above those of the last columns, with their numbers of columns.
+        tuned: second table, of tuned values, header first.
         svg: figure as an SVG element, or empty.
     """
 
@@ -58,7 +61,8 @@ class Section:
     title: str
     look: str
     cells: Sequence[Sequence[str]] = ()
-    lines: Sequence[str] = field(default_factory=tuple)
+    groups: Sequence[tuple[str, int]] = ()
+    tuned: Sequence[Sequence[str]] = ()
     svg: str = ""
 
     @property
@@ -130,11 +134,8 @@ def _at_edge(
 
 
 def _sections(results: Sequence[Result]) -> list[Section]:
-    tables = [
-        Section(id=one.id, title=one.title, look=one.look, cells=one.cells)
-        for one in score_tables(results)
-    ]
-    tables[0] = replace(tables[0], lines=chosen_values(results))
+    tables = [_section(one) for one in score_tables(results)]
+    tables[0] = replace(tables[0], tuned=tuned_table(results))
     associations = Section(
         id="associations",
         title="Associations",
@@ -144,6 +145,12 @@ def _sections(results: Sequence[Result]) -> list[Section]:
         cells=association_table(results),
     )
     return [*tables, associations, *_figures(results)]
+
+
+def _section(table: ScoreTable) -> Section:
+    head, groups = header_groups(table.cells[0])
+    cells = [head, *table.cells[1:]]
+    return Section(id=table.id, title=table.title, look=table.look, cells=cells, groups=groups)
 
 
 def _figures(results: Sequence[Result]) -> list[Section]:

@@ -232,6 +232,63 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+GROUPS: Mapping[str, str] = {
+    "wrong": "wrong predictions",
+    "other groups": "samples of other groups",
+    "noise": "noise",
+}
+"""What is detected, by the heading of the first of its columns in `DETECTION`, its AUROC."""
+
+
+def header_groups(head: Sequence[str]) -> tuple[list[str], list[tuple[str, int]]]:
+    """Headings below those of what is detected, and the latter with their numbers of columns.
+
+    Args:
+        head: headings of a table; without those of `GROUPS` there are no groups.
+
+    Returns:
+        The headings, and groups, which are those of the last columns.
+    """
+    starts = [place for place, title in enumerate(head) if title in GROUPS]
+    ends = [*starts[1:], len(head)]
+    groups = [(GROUPS[head[a]], b - a) for a, b in zip(starts, ends, strict=False)]
+    return ["AUROC" if title in GROUPS else title for title in head], groups
+
+
+def tuned_table(results: Sequence[Result]) -> list[list[str]]:
+    """Cells of a table of tuned values, header first: one row per method and rule with all seeds.
+
+    Args:
+        results: at least one result.
+
+    Returns:
+        Rows of equal length; none where nothing was tuned.
+    """
+    rows: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    for result in results:
+        if result.tuned:
+            other = "noise variance" if result.predictions.kind == "gaussian" else "temperature"
+            known = {"prior precision": result.rule.prior_precision, other: result.rule.temperature}
+            row = rows.setdefault((result.pair.method, result.rule.predictive), {})
+            for name, value in known.items():
+                if value is not None:
+                    row.setdefault(name, {})[_plain(value)] = None
+    columns = [
+        name
+        for name in ("prior precision", "temperature", "noise variance")
+        if any(name in row for row in rows.values())
+    ]
+    head = [["method", "prediction", *columns]] if rows else []
+    return head + [
+        [*names, *(" · ".join(row.get(column, [UNKNOWN])) for column in columns)]
+        for names, row in rows.items()
+    ]
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 def chosen_values(results: Sequence[Result]) -> list[str]:
     """Tuned values, one line per method and rule with all seeds.
 

@@ -58,7 +58,11 @@ const used = await tab.evaluate(() => {
   if (head) {
     const column = () => [...head.closest("table").tBodies[0].rows].map((row) => row.cells[head.cellIndex].textContent.trim());
     const click = () => { head.querySelector("button").click(); return column(); };
-    Object.assign(result, { unsorted: column(), descending: click(), ascending: click(), sort: head.ariaSort });
+    Object.assign(result, { unsorted: column(), descending: click(), ascending: click(), sort: head.ariaSort, third: click(), thirdSort: head.ariaSort });
+    const cell = head.closest("table").tBodies[0].rows[0].cells[head.cellIndex], content = cell.innerHTML;
+    cell.textContent = "–";
+    result.missing = [click(), click(), click()].map((texts) => texts.indexOf("–"));
+    cell.innerHTML = content;
   }
   const slider = document.getElementById("round"), picker = document.getElementById("hypothesis");
   if (slider) {
@@ -67,12 +71,14 @@ const used = await tab.evaluate(() => {
     for (const value of [slider.max, "0", String(Math.floor(slider.max / 2))]) {
       input(slider, value, "input");
       result.rounds.push({ text: document.querySelector("output").textContent, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, now: all(".now").length,
-        layers: all(".drawn").length, options: picker.options.length });
+        layers: all(".drawn").length, options: picker?.options.length ?? 0 });
     }
-    const options = [...picker.options].filter((option) => option.value);
-    input(picker, options.at(-1)?.value ?? "", "change");
-    result.picked = { value: picker.value, others: all(".other").length, layers: all(".drawn").length };
-    input(picker, "", "change");
+    if (picker) {
+      const options = [...picker.options].filter((option) => option.value);
+      input(picker, options.at(-1)?.value ?? "", "change");
+      result.picked = { value: picker.value, others: all(".other").length, layers: all(".drawn").length };
+      input(picker, "", "change");
+    }
     input(slider, slider.max, "input");
     result.restored = { layers: all(".drawn").length, others: all(".other").length, now: all(".now").length };
   }
@@ -88,6 +94,18 @@ for (const [name, selector] of [["client", "[data-client]"], ["round", "[data-ro
     return { hidden: tip.hidden, text: tip.textContent, same: document.querySelectorAll('[id^="graph-"] .same').length };
   });
   if (screenshots) await tab.screenshot({ path: `${screenshots}/hover-${name}.png` });
+}
+const sorter = await tab.$("th[data-tip] button");
+if (sorter) {
+  await tab.keyboard.press("Tab"); // so that focus is of the keyboard
+  await sorter.focus();
+  const described = () => tab.evaluate(() => {
+    const tip = document.getElementById("tip");
+    return { hidden: tip.hidden, text: tip.textContent, meaning: document.activeElement.closest("th").dataset.tip, by: document.activeElement.getAttribute("aria-describedby") };
+  });
+  used.focused = await described();
+  await tab.keyboard.press("Escape");
+  used.escaped = await described();
 }
 const theme = await tab.$("#theme");
 await theme.click();

@@ -49,6 +49,16 @@ def seen(page):
     assert numbers == sorted(numbers)
     assert used["descending"] == used["ascending"][::-1]
     assert used["sort"] == "ascending", "the first click has sorted the best first"
+    assert used["third"] == used["unsorted"], "the third click restores the order"
+    assert used["thirdSort"] is None
+    last = len(used["unsorted"]) - 1
+    assert used["missing"] == [last, last, 0], "missing values are last in both directions"
+    focused, escaped = used["focused"], used["escaped"]
+    assert not focused["hidden"]
+    assert focused["by"] == "tip"
+    assert focused["text"] == focused["meaning"]
+    assert escaped["hidden"]
+    assert escaped["by"] is None
     assert used["toggled"] == dict(backgrounds)["dark"]
     return used
 

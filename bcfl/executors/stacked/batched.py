@@ -242,7 +242,7 @@ class BatchedExecutor:
         module = self.loop.model.module().eval()
         for part in module.modules():
             part.register_forward_hook(count)
-        sample = self.samples[TRAIN].inputs[:1].cpu().float()
+        sample = self.samples[TRAIN].inputs[:1].cpu()
         with torch.no_grad():
-            module(own_copy(sample))
+            module(own_copy(sample, next(module.parameters(), None)))
         return self.samples[TRAIN].inputs.element_size() * (sample.numel() + 3 * numbers)

@@ -21,6 +21,8 @@ ITERATIONS = 200
 """Within which affinity propagation has to converge, as in scikit-learn."""
 DECIMALS = 12
 """Decimals of cosine distances that rounding leaves correct, for updates in single precision."""
+SMALLEST_BANDWIDTH = 1e-6
+"""Below it, whether scikit-learn finds a row within the bandwidth of itself is up to rounding."""
 Distances = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
@@ -78,16 +80,20 @@ class HDBSCANClustering:
 class MeanShiftClustering:
     """Mean shift on the rows of the distance matrix; finds the number of clusters.
 
-    The bandwidth is scikit-learn's estimate, which is zero below seven clients: each is then a
-    cluster of its own.
+    The bandwidth is scikit-learn's estimate. It is zero below seven clients: rows that differ are
+    then clusters of their own, the limit of small bandwidths.
     """
 
     def groups(self, distances: Distances, seed: int) -> Groups:
         """Deterministic. See `UpdateClustering.groups`."""
-        from sklearn.cluster import MeanShift
+        from sklearn.cluster import MeanShift, estimate_bandwidth
 
         del seed
-        return renumbered(MeanShift().fit(distances.round(DECIMALS)).labels_)
+        rows = distances.round(DECIMALS)
+        bandwidth = estimate_bandwidth(rows)
+        if bandwidth < SMALLEST_BANDWIDTH:
+            return renumbered(np.unique(rows, axis=0, return_inverse=True)[1])
+        return renumbered(MeanShift(bandwidth=bandwidth).fit(rows).labels_)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
             for method, rows in sizes.items()
             for number, row in enumerate(rows, start=1)
         },
+        narrow=lambda: draw_cluster_sizes(sizes, columns=1),
     )
 
 
@@ -183,6 +184,7 @@ def _hypotheses(run: RunFolder) -> Picture | None:
             series={m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
             format="{:z.1f}",
             zoom=True,
+            least=0.5,
         ),
         curves.Panel(
             name="effective",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bcfl.drawing import INK, NARROW, SHARES, WIDTH
+from bcfl.drawing import INK, NARROW, SHARES, WIDTH, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PHASES = ("train", "score", "server", "evaluate")
+NAME = 24
+"""Letters of a line of a name beside its bar."""
 BELOW = 2.4
 """Room for the numbers between an axis and its legend, in sizes of its font."""
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
@@ -72,7 +74,7 @@ def draw_cost(costs: Mapping[str, Cost], columns: int = 3) -> Figure:
     spent = {phase: [c.seconds.get(phase, 0.0) for c in costs.values()] for phase in phases}
     _stack(time, spent, SHARES, list(costs))
     for axes in (data, work, time)[::columns]:
-        axes.set_yticks(range(len(costs)), list(costs))
+        axes.set_yticks(range(len(costs)), [wrapped(method, NAME) for method in costs])
         axes.invert_yaxis()
     for axes in (data, work, time):
         axes.grid(axis="x")

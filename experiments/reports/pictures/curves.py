@@ -19,6 +19,7 @@ from bcfl.drawing import (
     mark_rounds,
     spread,
     whole_numbers,
+    wrapped,
 )
 from experiments.reports.pictures.drawing import Picture
 
@@ -29,6 +30,8 @@ LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
 NARROW_NAME, LINE = 13, 0.19
 """Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
+NAME, NARROW_LINE = 20, 34
+"""Letters of the lines of a name beside its line, and in a narrow legend."""
 LEAST_SIDE = 2.2
 """Width of a panel of curves beside long names, inches."""
 PERSONAL, GENERAL = SHARES[0], SHARES[2]
@@ -90,6 +93,7 @@ class Panel:
         format: format of the last value beside its line.
         zoom: whether to fit the vertical axis to the values after the first fifth of the rounds.
         limits: minimum extent of the vertical axis.
+        least: height of the vertical axis at least, where it is fitted to the values.
     """
 
     name: str
@@ -98,6 +102,7 @@ class Panel:
     format: str = "{:z.2f}"
     zoom: bool = False
     limits: tuple[float, float] | None = None
+    least: float = 0.0
 
 
 def picture(
@@ -135,8 +140,10 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure
 
     longest = max(len(panel.series) for panel in panels)
-    height = max(3.3, 0.7 + 0.26 * longest)
-    label = max((len(name) for panel in panels for name in panel.series), default=0)
+    names = [wrapped(name, NAME).split("\n") for panel in panels for name in panel.series]
+    lines = max(map(len, names), default=1)
+    height = max(3.3, 0.7 + (0.26 + 0.19 * (lines - 1)) * longest)
+    label = max((len(line) for name in names for line in name), default=0)
     extra = max(0.0, LETTER * (label - SHORT))
     side = max(LEAST_SIDE, 3.2 - extra)
     width = WIDTH + 2 * (side - 3.2 + extra)
@@ -151,7 +158,7 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     )
     for panel, place in zip(panels, axes, strict=False):
         ends = _draw_panel(place, panel, methods)
-        _label_ends(place, ends, panel.format, 0.19 / (0.9 * height - 0.5))
+        _label_ends(place, ends, panel.format, 0.19 * lines / (0.9 * height - 0.5))
     for unused in axes[len(panels) :]:
         unused.set_axis_off()
     return figure
@@ -168,7 +175,8 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
 
     letters = max((len(name) for panel in panels for name in panel.series), default=0)
     columns = 2 if letters < NARROW_NAME else 1
-    lines = [-(-len(panel.series) // columns) for panel in panels]
+    names = [[wrapped(name, NARROW_LINE) for name in panel.series] for panel in panels]
+    lines = [-(-sum(1 + name.count("\n") for name in shown) // columns) for shown in names]
     width, plot, above, below = NARROW, 2.0, 0.4, 0.5
     height = sum(above + plot + below + LINE * count for count in lines)
     figure, top = Figure(figsize=(width, height)), height
@@ -178,7 +186,10 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
         ends = _draw_panel(axes, panel, methods)
         axes.legend(
             [axes.plot([], [], **line_style(index))[0] for index, *_ in ends],
-            [f"{name}  {_signed(panel.format, value)}" for _, name, value in ends],
+            [
+                f"{wrapped(name, NARROW_LINE)}  {_signed(panel.format, value)}"
+                for _, name, value in ends
+            ],
             loc="upper left",
             bbox_to_anchor=(-0.12, -below / plot),
             ncols=columns,
@@ -197,6 +208,17 @@ def seed_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
         values: (seeds, rounds) values, NaN where unknown.
     """
     return np.ma.masked_invalid(values).mean(axis=0).filled(np.nan)  # type: ignore[no-any-return]
+
+
+def lone_points(values: NDArray[np.float64]) -> list[int]:
+    """Indices of the known values without a known neighbour, to which no line leads.
+
+    Args:
+        values: (rounds,) values, NaN where unknown.
+    """
+    known = np.pad(np.isfinite(values), 1)
+    lone: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
+    return lone
 
 
 def round_tips(panels: Sequence[Panel]) -> dict[str, str]:
@@ -231,7 +253,8 @@ def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str]) -> list[tuple[
         low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
         if len(values) > 1:
             axes.fill_between(rounds, low, high, color=style["color"], alpha=0.1, linewidth=0)
-        axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
+        (line,) = axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
+        line.set(marker="o", markersize=5, markevery=lone_points(mean))
         if np.isfinite(mean).any():
             ends.append((index, method, float(mean[np.isfinite(mean)][-1])))
     axes.set_title(panel.title, loc="left")
@@ -243,17 +266,21 @@ def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str]) -> list[tuple[
         low, high = axes.get_ylim()
         axes.set_ylim(min(panel.limits[0], low), max(panel.limits[1], high))
     if panel.zoom:
-        _leave_out_start(axes, panel.series)
+        _leave_out_start(axes, panel)
     mark_rounds(axes, panel.name, max(v.shape[1] for v in panel.series.values()))
     return ends
 
 
-def _leave_out_start(axes: Axes, series: Series) -> None:
-    later = [values[:, values.shape[1] // 5 :] for values in series.values()]
+def _leave_out_start(axes: Axes, panel: Panel) -> None:
+    later = [values[:, values.shape[1] // 5 :] for values in panel.series.values()]
     known = np.concatenate([values[np.isfinite(values)] for values in later])
-    if known.size and known.max() > known.min():
-        margin = 0.04 * (known.max() - known.min())
-        axes.set_ylim(known.min() - margin, known.max() + margin)
+    if not known.size:
+        return
+    high = known.max()
+    low = min(known.min(), high - panel.least)
+    if high > low:
+        margin = 0.04 * (high - low)
+        axes.set_ylim(low - margin, high + margin)
 
 
 def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: float) -> None:
@@ -267,7 +294,7 @@ def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: 
         axes.text(
             1.16,
             place,
-            f"{method}  {_signed(form, value)}",
+            f"{wrapped(method, NAME)}  {_signed(form, value)}",
             va="center",
             fontsize=9.5,
             color=INK,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import NARROW, WIDTH, panels
+from bcfl.drawing import NARROW, WIDTH, panels, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 Real = TypeVar("Real", bound=np.floating[Any])
+TITLE = 21
+"""Letters above a heat map."""
 WRITTEN = 6
 """Maximum number of rows of a heat map with printed values."""
 
@@ -43,15 +45,18 @@ def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]], columns: 
         methods: by method, (clusters, clusters) cosine similarities and the cluster numbers.
         columns: panels in a row.
     """
-    figure, places = panels(len(methods), columns, WIDTH / 4 if columns > 1 else NARROW, 2.5)
+    figure, places = panels(len(methods), columns, WIDTH / 4 if columns > 1 else NARROW, 2.9)
     low = lowest([matrix for matrix, _ in methods.values()])
     for axes, (method, (matrix, names)) in zip(places, methods.items(), strict=True):
         image = _draw_map(axes, matrix, low, f"likeness-{method}")
-        axes.set_title(method, loc="left", fontweight="bold")
+        axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold")
         axes.set_xticks(range(len(names)), list(map(str, names)))
         axes.set_yticks(range(len(names)), list(map(str, names)))
+        axes.set_xlabel("cluster")
         if len(names) <= WRITTEN:
             _write_numbers(axes, matrix, low)
+    for axes in places[::columns]:
+        axes.set_ylabel("cluster")
     if columns > 1:
         figure.colorbar(image, ax=list(places), label="cosine", fraction=0.03, pad=0.02)
     else:
@@ -85,7 +90,8 @@ def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int], columns:
         axes.set_yticks(middles[used], [str(k) for k in used])
         axes.set_xlabel("cluster")
         figure.colorbar(image, ax=axes, shrink=0.85, label="cosine")
-    places[0].set_ylabel("cluster")
+    for axes in places[::columns]:
+        axes.set_ylabel("cluster")
     return figure
 
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, NARROW, WIDTH, panels, whole_numbers
+from bcfl.drawing import (
+    FAINT,
+    GROUP_COLOURS,
+    NARROW,
+    WIDTH,
+    is_narrow,
+    panels,
+    whole_numbers,
+    wrapped,
+)
 from bcfl.hypotheses import UNSEEN, best_matching
 
 if TYPE_CHECKING:
@@ -20,6 +29,8 @@ SAME_NUMBER = 1e-3
 """Matching bonus, in clients, for a cluster that keeps its number."""
 LANE = 0.72
 """Height of the band of a cluster, in distances between clusters."""
+TITLE, NARROW_TITLE = 26, 13
+"""Letters of a line above a wide and a narrow panel, beside the number of moves."""
 LISTED = 8
 """Changes of cluster that a tip lists at most."""
 
@@ -140,7 +151,7 @@ def draw_moves(methods: Mapping[str, Moves], columns: int = 2) -> Figure:
         _draw_panel(axes, method, moves)
     for axes in places[::columns]:
         axes.set_ylabel("cluster")
-    for axes in places[-columns:]:
+    for axes in places[-columns:] if columns > 1 else places:
         axes.set_xlabel("round")
     return figure
 
@@ -163,7 +174,9 @@ def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
             markersize=1.5,
             gid=_line(method, client),
         )
-    axes.set_title(method, loc="left", fontweight="bold")
+    axes.set_title(
+        wrapped(method, NARROW_TITLE if is_narrow(axes) else TITLE), loc="left", fontweight="bold"
+    )
     axes.set_title(moves.title(), loc="right", fontsize=9.5, color=FAINT)
     axes.set_xlim(1 - 0.02 * len(rounds), len(rounds) + 0.02 * len(rounds))
     axes.set_ylim(-0.55, moves.num_clusters - 0.45)

@@ -44,7 +44,7 @@
 
   // Tooltips
   const tip = make("div", { id: "tip", hidden: true });
-  tip.setAttribute("role", "status");
+  tip.setAttribute("role", "tooltip");
   document.querySelector(".page").append(tip);
   const cellAt = (image, event) => {
     const { names, values, what } = JSON.parse(image.dataset.cells);
@@ -55,25 +55,50 @@
     return `${names[row]}\n${names[column]}\n${what} ${values[row][column]}`;
   };
   let marked = [];
-  const show = (event) => {
-    const target = event.target.closest?.("[data-tip], [data-cells]");
+  const hide = () => {
     marked.forEach((element) => element.classList.remove("same"));
     marked = [];
-    tip.hidden = !target;
+    tip.hidden = true;
+    document.querySelector("[aria-describedby=tip]")?.removeAttribute("aria-describedby");
+  };
+  const place = (left, top) => {
+    const right = scrollX + root.clientWidth - tip.offsetWidth - 8;
+    tip.style.left = `${Math.max(scrollX + 4, Math.min(left, right))}px`;
+    tip.style.top = `${top}px`;
+  };
+  const show = (event) => {
+    const target = event.target.closest?.("[data-tip], [data-cells]");
+    hide();
     if (!target) return;
+    tip.hidden = false;
     tip.textContent = target.dataset.tip ?? cellAt(target, event);
     const client = target.dataset.client;
     if (client !== undefined) {
       marked = all(`figure svg [data-client="${CSS.escape(client)}"]`);
       marked.forEach((element) => element.classList.add("same"));
     }
-    const right = scrollX + root.clientWidth - tip.offsetWidth - 8;
-    tip.style.left = `${Math.max(scrollX + 4, Math.min(event.pageX + 14, right))}px`;
-    tip.style.top = `${event.pageY + 16}px`;
+    place(event.pageX + 14, event.pageY + 16);
+  };
+  const showFocused = ({ target }) => {
+    const described = target.closest("[data-tip]");
+    if (!described || !target.matches(":focus-visible")) return;
+    hide();
+    tip.hidden = false;
+    tip.textContent = described.dataset.tip;
+    target.setAttribute("aria-describedby", "tip");
+    const box = target.getBoundingClientRect();
+    place(scrollX + box.left, scrollY + box.bottom + 6);
   };
   document.addEventListener("pointermove", show);
   document.addEventListener("pointerdown", show);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+  document.addEventListener("focusin", showFocused);
+  document.addEventListener("focusout", hide);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+
+  // Paper has room for the meaning of columns.
+  const closed = all("details.terms");
+  addEventListener("beforeprint", () => closed.forEach((details) => { details.open = true; }));
+  addEventListener("afterprint", () => closed.forEach((details) => { details.open = false; }));
 
   // Tables
   const valueOf = (row, column) => {
@@ -81,25 +106,32 @@
     const number = Number.parseFloat(text);
     return Number.isNaN(number) || /[a-z]/i.test(text[0] ?? "") ? text : number;
   };
-  const compare = (a, b) => {
+  const isMissing = (value) => value === "" || value === "–";
+  const compare = (a, b, sign) => {
+    if (isMissing(a) || isMissing(b)) return isMissing(a) - isMissing(b);
+    return sign * ordered(a, b);
+  };
+  const ordered = (a, b) => {
     if (typeof a === "number" && typeof b === "number") return a - b;
     if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
     return a.localeCompare(b);
   };
   for (const table of all("table.sortable")) {
-    const heads = all("thead th", table);
+    const heads = all("thead tr:last-child th", table);
+    const original = [...table.tBodies[0].rows];
     heads.forEach((head, column) => {
       const button = make("button", { type: "button" });
       button.append(...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
-        const first = head.dataset.better === "1" ? "descending" : "ascending";
-        const order = head.ariaSort !== first ? first : { ascending: "descending", descending: "ascending" }[first];
+        const orders = ["ascending", "descending"];
+        if (head.dataset.better === "1") orders.reverse();
+        const order = orders[orders.indexOf(head.ariaSort) + 1];
         heads.forEach((other) => other.removeAttribute("aria-sort"));
-        head.setAttribute("aria-sort", order);
-        const body = table.tBodies[0];
-        const rows = [...body.rows].sort((a, b) => (order === "ascending" ? 1 : -1) * compare(valueOf(a, column), valueOf(b, column)));
-        body.append(...rows);
+        if (order) head.setAttribute("aria-sort", order);
+        const sign = { ascending: 1, descending: -1 }[order];
+        const rows = sign ? [...original].sort((a, b) => compare(valueOf(a, column), valueOf(b, column), sign)) : original;
+        table.tBodies[0].append(...rows);
       });
     });
   }
@@ -116,7 +148,8 @@
     round.htmlFor = "round";
     const methods = Object.keys(history.methods).filter((m) => history.methods[m].kept.some((k) => k.weights.length > 1));
     const picker = make("select", { id: "hypothesis" });
-    panel.append(make("label", {}, "Round ", slider), round, make("label", {}, "Hypothesis ", picker));
+    panel.append(make("label", {}, "Round ", slider), round);
+    if (methods.length) panel.append(make("label", {}, "Hypothesis ", picker));
     panel.hidden = false;
     const caption = document.querySelector('figure:has([id^="graph-"]) figcaption');
     const believed = caption.textContent;
@@ -145,7 +178,7 @@
       if (index < last) all(`[data-round="${number}"]`).forEach((e) => e.classList.add("now"));
       const [owner, rank] = picker.value ? picker.value.split("/") : [null, null];
       const shown = owner ? `hypothesis ${Number(rank) + 1} of ${owner}` : "the kept hypotheses";
-      const words = `in ${shown} after round ${number}`;
+      const words = methods.length ? `in ${shown} after round ${number}` : `after round ${number}`;
       caption.textContent = index === last && !owner ? believed : believed.replace("as believed after the last round", words);
       for (const [method, known] of Object.entries(history.methods)) {
         redraw(method, known, index, owner === method ? Number(rank) : null, index === last && owner !== method);

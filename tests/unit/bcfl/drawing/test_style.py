@@ -78,3 +78,16 @@ def test_no_two_of_56_lines_look_alike_and_neighbours_differ_in_dashes_and_colou
 def test_groups_of_one_colour_differ_in_shape():
     places = [(i % len(MARKERS), i % len(style.GROUP_COLOURS)) for i in range(14)]
     assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize(
+    ("name", "letters", "lines"),
+    [
+        ("bcfl-g@temperature=4", 20, ["bcfl-g@temperature=4"]),
+        ("bcfl-g@temperature=4", 19, ["bcfl-g@", "temperature=4"]),
+        ("bcfl-g@temperature=4", 10, ["bcfl-g@", "temperature=", "4"]),
+        ("fedavg", 3, ["fedavg"]),
+    ],
+)
+def test_long_names_break_after_signs(name, letters, lines):
+    assert style.wrapped(name, letters).split("\n") == lines

@@ -66,7 +66,7 @@ def _values(hint, default):
 
 def told(method):
     """All that a method is, functions by their names."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(method))
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(vars(method)))
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)

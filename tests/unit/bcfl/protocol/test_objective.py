@@ -16,7 +16,7 @@ from bcfl import Objective
         ({"local_epochs": 0}, "local_epochs must be positive and finite, or None, got 0"),
         ({"batch_size": -1}, "batch_size must be a whole number of at least 1, got -1"),
         ({"learning_rate": -0.1}, "learning_rate must be finite and at least 0, got -0.1"),
-        ({"momentum": float("nan")}, "momentum must be finite and at least 0, got nan"),
+        ({"momentum": float("nan")}, "momentum must be at least 0 and below 1, got nan"),
         ({"weight_decay": float("inf")}, "weight_decay must be finite and at least 0, got inf"),
         ({"prior_weight": -1}, "prior_weight must be finite and at least 0, got -1"),
         (

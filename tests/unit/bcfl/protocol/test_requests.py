@@ -61,7 +61,7 @@ def test_generators_that_ask_nothing_end_without_an_exchange():
         ("local_steps", 2.5, "a whole number of at least 1"),
         ("learning_rate", -0.1, "at least 0"),
         ("learning_rate", float("nan"), "finite"),
-        ("momentum", float("inf"), "finite"),
+        ("momentum", float("inf"), "below 1"),
         ("weight_decay", -1.0, "at least 0"),
         ("prior_weight", -1.0, "at least 0"),
         ("curvature_samples", 0, "at least 1 or None"),

@@ -3,13 +3,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from bcfl import drive
+from bcfl import Association, drive
 from bcfl.policies import Ranking
 from bcfl.protocol import Exchange, Score
 from bcfl.trackers import TrackerInfo, expand
 from bcfl.trackers.tracker import rankings_of, stepped
 
 CONTEXT = SimpleNamespace(candidates_per_parent=1)
+HYPOTHESES = [SimpleNamespace(log_weight=0.0, association=Association.unseen(("a", "b"), 1))]
 
 
 def asks(made):
@@ -45,7 +46,7 @@ def score(statistic):
 )
 def test_what_a_policy_must_not_do_is_named(steps, match):
     with pytest.raises(TypeError, match=re.escape(match)):
-        drive(rankings_of(["a hypothesis"], policy(steps), CONTEXT), {})
+        drive(rankings_of(HYPOTHESES, policy(steps), CONTEXT), {})
 
 
 def test_errors_of_a_policy_of_ones_own_name_it():
@@ -54,7 +55,7 @@ def test_errors_of_a_policy_of_ones_own_name_it():
         raise KeyError("margin")
 
     with pytest.raises(KeyError, match="margin") as raised:
-        drive(rankings_of(["a hypothesis"], policy(fails()), CONTEXT), {})
+        drive(rankings_of(HYPOTHESES, policy(fails()), CONTEXT), {})
     assert raised.value.__notes__ == ["raised in SimpleNamespace.associate"]
 
 
@@ -76,7 +77,6 @@ def test_a_policy_that_ranks_nothing_is_refused(read):
         read(Ranking(()))
 
 
-HYPOTHESES = [SimpleNamespace(log_weight=0.0)]
 MEMORY = SimpleNamespace(carried_log_weight=lambda log_weight: log_weight)
 
 
@@ -91,5 +91,6 @@ MEMORY = SimpleNamespace(carried_log_weight=lambda log_weight: log_weight)
 )
 def test_what_a_tracker_must_not_do_is_named(steps, match):
     tracker = SimpleNamespace(step=lambda *given: steps)
+    state = SimpleNamespace(best=HYPOTHESES[0])
     with pytest.raises(TypeError, match=match):
-        drive(stepped(tracker, None, None, None, CONTEXT), {})
+        drive(stepped(tracker, state, None, None, CONTEXT), {})

@@ -20,7 +20,8 @@ from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
         ("bcfl-mht-8", ["bcfl-mht-8"]),
         ("A/ifca", ["A/", "ifca"]),
         ("training.local_steps", ["training.", "local_", "steps"]),
-        ("ifca:weight=0.5", ["ifca:", "weight=", "0.5"]),
+        ("ifca:weight=0.5", ["ifca:", "weight=0.5"]),
+        ("bcfl-g@temperature=4", ["bcfl-g@", "temperature=4"]),
         ("a<b", ["a&lt;b"]),
     ],
 )
@@ -37,7 +38,7 @@ def test_runs_have_letters():
 
 def test_a_page_of_several_runs_names_methods_by_the_letters_of_its_key(make_run):
     page = compare_page.render([make_run(), make_run()])
-    key = re.findall(r'<th scope="row">(.)</th><td>run</td>', page)
+    key = re.findall(r'<th scope="row">(.)</th><td class="folder"><span>run</span></td>', page)
     assert key == ["A", "B"]
     assert page.count("<span>A/</span><wbr><span>fedavg</span>") == 1
     assert "<span>A/" not in compare_page.render([make_run()])

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from experiments.reports.report import counted, write_report
+from experiments.reports.round_history import has_alternatives
 from experiments.runs.plan import FolderError
 from experiments.runs.run_folder import NoRunError
 from tests.unit.experiments.reports.conftest import statistic
@@ -169,7 +170,7 @@ def test_page_is_accessible_to_screen_readers(usual):
     assert all(attrs.get("scope") in ("row", "col") for attrs in page.attributes("th"))
     pictures = page.attributes("svg")
     narrow = [one for one in pictures if one["aria-labelledby"].endswith("-narrow-title")]
-    assert (len(pictures), len(narrow)) == (12, 5)
+    assert (len(pictures), len(narrow)) == (13, 6)
     assert all(attrs["role"] == "img" for attrs in pictures)
     assert len(page.attributes("figcaption")) == 7
     assert page.text("figcaption").count("Look ") == 7
@@ -330,3 +331,15 @@ def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make
     rows = result_rows(table)
     assert rows["fedavg"] == [("0.500", "0.000", False)] * 4
     assert rows["bcfl-g"] == [("0.625", "0.000", False)] * 4
+
+
+@pytest.mark.parametrize(
+    ("weights", "several"), [([[1.0], [1.0]], False), ([[0.6, 0.4], [1.0]], True)]
+)
+def test_a_single_hypothesis_can_be_picked_where_there_were_several(weights, several):
+    kept = [{"weights": row} for row in weights]
+    known = {
+        "rounds": [1, 2],
+        "methods": {"fedavg": {"kept": [{"weights": [1.0]}]}, "b": {"kept": kept}},
+    }
+    assert has_alternatives(known) == several

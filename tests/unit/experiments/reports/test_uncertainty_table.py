@@ -16,7 +16,9 @@ from experiments.reports.uncertainty_table import (
     aligned,
     association_table,
     chosen_values,
+    header_groups,
     table,
+    tuned_table,
 )
 from experiments.runs.files import Pair
 from experiments.scores.client_predictions import ClientPredictions, UncertaintyScores
@@ -92,6 +94,19 @@ def test_tuned_values_of_all_seeds_are_in_one_line():
     found = [result(seed, 0.5, rule=rule) for seed, rule in enumerate(rules)]
     assert chosen_values(found) == ["ifca linearised: prior 100 T 1.25 · prior 1e+04 T 1"]
     assert chosen_values([result(0, 0.5)]) == []
+    assert tuned_table(found) == [
+        ["method", "prediction", "prior precision", "temperature"],
+        ["ifca", "linearised", "100 · 10,000", "1.25 · 1"],
+    ]
+    assert tuned_table([result(0, 0.5)]) == []
+
+
+def test_columns_of_detection_are_below_what_is_detected():
+    head = table([result(0, 0.25)], DETECTION)[0]
+    titles, groups = header_groups(head)
+    assert titles[:6] == ["method", "prediction", "AUROC", "AUPR", "FPR95", "AUROC"]
+    assert groups == [("wrong predictions", 3), ("samples of other groups", 5), ("noise", 5)]
+    assert header_groups(["method", "NLL"]) == (["method", "NLL"], [])
 
 
 def test_tuned_values_at_an_end_of_the_grid_are_told():

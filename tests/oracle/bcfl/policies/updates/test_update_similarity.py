@@ -257,3 +257,10 @@ def test_decomposed_cosines_are_those_of_the_singular_vectors(seed, directions):
     found = decomposed_cosines(products(vectors), directions)
     np.testing.assert_allclose(np.abs(found), np.abs(wanted), atol=1e-9)
     np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-9)
+
+
+def test_equal_rows_stay_together_where_mean_shift_has_no_bandwidth():
+    """Whatever the processor: scikit-learn drops rows whose distance to themselves is rounded."""
+    directions = np.array([[1.0, 0.1], [1.0, 0.1], [0.1, 1.0], [-1.0, 0.3], [0.1, 1.0]])
+    found = MeanShiftClustering().groups(cosine_distances(products(directions)), 0)
+    assert parts(found) == sets({1, 2}, {3, 5}, {4})

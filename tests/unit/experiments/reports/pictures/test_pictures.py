@@ -190,6 +190,28 @@ def test_methods_have_distinct_styles():
     assert len(looks) == 28
 
 
+@pytest.mark.parametrize(
+    ("values", "lone"),
+    [
+        ([0.5], [0]),
+        ([0.1, 0.2, 0.3], []),
+        ([np.nan, 0.2, np.nan, 0.4, 0.5, np.nan, 0.7], [1, 6]),
+        ([np.nan], []),
+    ],
+)
+def test_points_to_which_no_line_leads_have_a_marker(values, lone):
+    assert curves.lone_points(np.array(values)) == lone
+
+
+def test_an_axis_is_no_finer_than_the_values_beside_its_lines():
+    series = {"bcfl-g": np.array([[-9.0, -2e-5, -1e-5, -1e-5, -1e-5]])}
+    panel = curves.Panel(name="mass", title="mass", series=series, zoom=True, least=0.5)
+    (axes, _) = curves.draw_curves([panel], list(series)).axes
+    low, high = axes.get_ylim()
+    assert high - low == pytest.approx(0.54, abs=1e-3)
+    assert low < -2e-5 < high
+
+
 def test_curves_have_a_line_and_a_label_with_the_last_value_per_method():
     series = {f"m-{i}": np.array([[0.1, 0.5, i / 10 - 1e-9]]) for i in range(9)}
     panel = curves.Panel(name="score", title="score, %", series=series)

@@ -1,0 +1,50 @@
+"""Whether an argument is a number, for checks whose errors name it."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from operator import index
+from typing import SupportsIndex, cast
+
+
+def is_real(value: object) -> bool:
+    """Whether it is a real number of Python or numpy, and no truth value; it may be NaN."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object, least: int | None = None) -> bool:
+    """Whether it is a whole number of Python or numpy, and no truth value.
+
+    Args:
+        value: an argument.
+        least: smallest number that is allowed; None is any.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        return False
+    return least is None or int(value) >= least
+
+
+def check_count(name: str, value: object, other: str = "") -> None:
+    """Check an argument that is a whole number of at least 1.
+
+    Args:
+        name: of the argument.
+        value: what it is.
+        other: what is allowed besides, such as " or None", for the message.
+
+    Raises:
+        ValueError: it is no such number.
+    """
+    if not is_whole(value, 1):
+        kind = "" if is_whole(value) else "a whole number of "
+        raise ValueError(f"{name} must be {kind}at least 1{other}, got {value!r}")
+
+
+def as_whole(value: object) -> int | None:
+    """A whole number, also one that is held by an array or a tensor; None where it is none."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return index(cast("SupportsIndex", value))
+    except (TypeError, ValueError, RuntimeError):
+        return None
