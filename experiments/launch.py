@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bcfl.analysis.rows import MetricsError
+from bcfl.analysis import rows
 from bcfl.runtime import limited_threads, locked
 from experiments.runs.cluster import run_on_cluster
 from experiments.runs.files import RunFiles
@@ -48,14 +48,14 @@ def resume(plan: Plan, folder: Path, callbacks: RunCallbacks) -> None:
 
     Raises:
         CheckpointError: a checkpoint is damaged.
-        MetricsError: rounds are damaged; it names all that must be deleted to go on.
+        rows.MetricsError: rounds are damaged; it names all that must be deleted to go on.
         Interrupted: `callbacks` requested a stop.
     """
     files = RunFiles(folder)
     if is_finished(plan, files):
         return
     if damaged := Contents.of(folder).damaged.values():
-        raise MetricsError("; ".join(map(str, damaged)))
+        raise rows.MetricsError("; ".join(map(str, damaged)))
     with locked(folder):
         write_configs(plan, files)
         setup = Experiment(
