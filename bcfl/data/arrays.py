@@ -112,11 +112,11 @@ def described(value: object) -> str:
     """
     kind = type(value).__name__
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if shape is not None:
+    if shape:
         of = "" if dtype is None else f", {dtype}"
         return f"a {kind} of shape {tuple(shape)}{of}"
-    if isinstance(value, tuple | list) and 0 < len(value) <= 3:
-        return f"a {kind} of {', '.join(map(described, value))}"
+    if isinstance(value, tuple | list) and any(hasattr(each, "shape") for each in value[:3]):
+        return f"a {kind} of {', '.join(map(described, value[:3]))}"
     return f"{shortened(value)} ({kind})"
 
 

@@ -274,7 +274,7 @@ def checked_name(name: str) -> str:
 def _checked_group(client: str, group: int | None) -> int | None:
     if group is None:
         return None
-    number = as_whole(group)
+    number = int(group) if isinstance(group, bool) else as_whole(group)
     if number is None:
         raise TypeError(
             f"client {client!r}: group must be a whole number or None, got {described(group)}"

@@ -6,11 +6,14 @@ best of them, from the same models. `python -m experiments.examples.posterior_ov
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from bcfl import Federation, Objective, Run, methods
+from bcfl.rounds import OtherMethodWarning
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
 
@@ -29,7 +32,9 @@ def posteriors(seed: int) -> dict[str, Run]:
 
     state = federation("bcfl-g").run(3).state
     names = ["bcfl-exact", *(f"bcfl-mh-{kept}" for kept in KEPT)]
-    return {name: federation(name).run(4, state=state) for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OtherMethodWarning)  # trackers are compared on one state
+        return {name: federation(name).run(4, state=state) for name in names}
 
 
 def main(seed: int = 0) -> None:
