@@ -109,7 +109,13 @@ def test_the_page_on_federations_opens_a_client_and_makes_a_deployment(pages, tm
     assert outputs.shape == (2, deployment.model.num_outputs)
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
+SLOW = {"tutorials/paper"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(n, marks=pytest.mark.slow if n in SLOW else (), id=n) for n in NOTEBOOKS],
+)
 def test_a_notebook_runs_in_order(page, pages):
     assert pages(page)
 

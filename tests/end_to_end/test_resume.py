@@ -146,9 +146,9 @@ def change_first_line(pair):
     "damage",
     [
         change_first_line,
-        lambda pair: (pair / "metrics.jsonl").unlink(),
         lambda pair: (shutil.rmtree(pair / "checkpoints"), (pair / "metrics.jsonl").unlink()),
     ],
+    ids=["changed", "gone"],
 )
 def test_damaged_rounds_are_left_out_everywhere_and_resume_says_what_to_delete(
     damage, whole, tmp_path
