@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
@@ -40,7 +39,6 @@ __all__ = [
     "privacy_columns",
     "read",
     "read_run",
-    "read_runs",
     "read_sound",
     "round_row",
     "snapshot_row",
@@ -337,26 +335,6 @@ def read_sound(
         except MetricsError as error:
             errors[key] = error
     return found, errors
-
-
-def read_runs(files: Mapping[Key, MethodFiles]) -> dict[Key, list[Row]]:
-    """Rounds of several methods and seeds, without those whose file is damaged.
-
-    Args:
-        files: of methods and seeds.
-
-    Raises:
-        MetricsError: all are damaged.
-
-    Warns:
-        DamagedRunWarning: one is damaged.
-    """
-    found, errors = read_sound(files)
-    if errors and not any(found.values()):
-        raise next(iter(errors.values()))
-    for damage in errors.values():
-        warnings.warn(f"left out: {damage}", DamagedRunWarning, stacklevel=3)
-    return found
 
 
 def _check_num_rounds(path: Path, found: int, rounds: int) -> None:

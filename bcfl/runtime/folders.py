@@ -114,7 +114,7 @@ def as_path(name: str, path: str | Path) -> Path:
     return Path(path)
 
 
-def check_new(folder: Path) -> None:
+def _check_new(folder: Path) -> None:
     """Check that nothing would be overwritten in a folder.
 
     Raises:
@@ -138,7 +138,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     Raises:
         FileExistsError: it holds something, or is a file.
     """
-    check_new(folder)
+    _check_new(folder)
     aside, is_new = folder / ".partial", not folder.exists()
     aside.mkdir(parents=True)
     try:

@@ -236,7 +236,6 @@ def changed_versions(folder: Path) -> dict[str, tuple[str, str]]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
-    """Versions of Python and of the packages on which numbers depend."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
