@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated
 
@@ -49,18 +50,22 @@ def start(
         sys.path.append(os.getcwd())  # modules of one's own, such as mine:load
 
 
-app.command()(run.run)
-app.command()(run.resume)
-app.command()(preview.preview)
-app.command()(inspect.compare)
-app.command()(inspect.report)
-app.command()(inspect.graph)
-app.command()(explain.explain)
-app.command()(uncertainty.uncertainty)
-app.command()(profile.profile)
-app.command()(reproduce.reproduce)
-app.command("list")(listing.list_)
-app.add_typer(federation.app, name="federation")
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Run": (listing.list_, preview.preview, run.run, run.resume, profile.profile),
+    "Look at results": (
+        inspect.report,
+        inspect.compare,
+        explain.explain,
+        inspect.graph,
+        uncertainty.uncertainty,
+    ),
+    "Papers": (reproduce.reproduce,),
+}
+"""Commands by their group in the help."""
+for _panel, _commands in COMMANDS.items():
+    for _command in _commands:
+        app.command(_command.__name__.rstrip("_"), rich_help_panel=_panel)(_command)
+app.add_typer(federation.app, name="federation", rich_help_panel="Real federations")
 
 
 def main() -> None:

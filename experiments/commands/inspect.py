@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -126,7 +127,7 @@ def report(
 def graph(
     folder: Folder,
     *,
-    method: Annotated[str | None, typer.Option(help="Method, if the run has several.")] = None,
+    method: Annotated[str | None, typer.Option(help="Method; the best if left out.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
     kind: Annotated[GraphKind, typer.Option(help="What the graph shows.")] = GraphKind.CLIENTS,
     format: Annotated[GraphFormat, typer.Option(help="File format.")] = GraphFormat.GRAPHML,
@@ -160,19 +161,15 @@ def graph(
 
 
 def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind) -> Path:
-    from experiments.config.variants import Pair
-    from experiments.runs.files import RunFiles
     from experiments.runs.index import read_index
 
-    index = read_index(folder)
-    if method is None and len(index.methods) > 1:
-        raise ValueError(f"the run has several methods: {', '.join(index.methods)}; give --method")
-    chosen = Pair(method or index.methods[0], index.seeds[0] if seed is None else seed)
-    if chosen not in index.pairs:
-        raise ValueError(
-            f"the run has no method {chosen.method!r} with seed {chosen.seed}; it has "
-            f"{', '.join(index.methods)} with seeds {', '.join(map(str, index.seeds))}"
-        )
+    read_index(folder).check(() if method is None else (method,), seed)
+    from experiments.runs.files import RunFiles
+    from experiments.runs.selection import choose
+
+    chosen, note = choose(folder, method, seed)
+    if note:
+        typer.echo(f"note: {chosen}, {note}", err=True)
     files = RunFiles(folder).of(chosen)
     path = files.graph(kind.value)
     if not path.is_file() and files.is_finished:
@@ -181,7 +178,9 @@ def _stored(folder: Path, method: str | None, seed: int | None, kind: GraphKind)
             "which, as faacl does"
         )
     if not path.is_file():
-        raise ValueError(f"{chosen} isn't finished; resume it with: bcfl resume {folder}")
+        raise ValueError(
+            f"{chosen} isn't finished; resume it with: bcfl resume {shlex.quote(str(folder))}"
+        )
     return path
 
 

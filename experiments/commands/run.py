@@ -18,6 +18,8 @@ from experiments.commands.outcome import show_results
 from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
     INTERRUPTED,
+    OF_METHODS,
+    OF_WORK,
     Arithmetic,
     Cluster,
     CpusPerNode,
@@ -50,6 +52,7 @@ def run(
             "--set",
             metavar="METHOD.OPTION=VALUE",
             help="An option of one method, such as ifca-cam.update=joint; repeatable.",
+            rich_help_panel=OF_METHODS,
         ),
     ] = None,
     grid: Annotated[
@@ -57,47 +60,83 @@ def run(
         typer.Option(
             metavar="METHOD.OPTION=V1,V2,...",
             help="Try all values, and the product of several grids; select by held-out samples.",
+            rich_help_panel=OF_METHODS,
         ),
     ] = None,
     rounds: Annotated[
         int | None, typer.Option(help="Number of rounds in place of the scenario's.")
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(help="Seeds in place of the scenario's, such as 0,1,2.")
+        str | None,
+        typer.Option(metavar="N,...", help="Seeds in place of the scenario's, such as 0,1,2."),
     ] = None,
-    clusters: Annotated[str | None, typer.Option(help="Number of clusters, or auto.")] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(metavar="K", help="Number of clusters, or auto.", rich_help_panel=OF_METHODS),
+    ] = None,
     cluster_size: Annotated[
-        str | None, typer.Option(help="Fewest and most clients per cluster, such as 2,15 or 2,all.")
+        str | None,
+        typer.Option(
+            metavar="MIN,MAX",
+            help="Fewest and most clients per cluster, such as 2,15 or 2,all.",
+            rich_help_panel=OF_METHODS,
+        ),
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Margin of FAACL's support tests, nats per sample.")
+        float | None,
+        typer.Option(
+            help="Margin of FAACL's support tests, nats per sample.", rich_help_panel=OF_METHODS
+        ),
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(help="Significance level of FAACL's support tests.")
+        float | None,
+        typer.Option(
+            help="Significance level of FAACL's support tests.", rich_help_panel=OF_METHODS
+        ),
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Bound of FedDrift on the rise of losses, nats per sample.")
+        float | None,
+        typer.Option(
+            help="Bound of FedDrift on the rise of losses, nats per sample.",
+            rich_help_panel=OF_METHODS,
+        ),
     ] = None,
     decay: Annotated[
-        float | None, typer.Option(help="Share of the past that bcfl-forget keeps in each round.")
+        float | None,
+        typer.Option(
+            help="Share of the past that bcfl-forget keeps in each round.",
+            rich_help_panel=OF_METHODS,
+        ),
     ] = None,
     posterior: Annotated[
         str | None,
         typer.Option(
-            help="Local posteriors of bcfl methods, such as laplace-full; small networks."
+            metavar="NAME",
+            help="Local posteriors of bcfl methods, such as laplace-full; small networks.",
+            rich_help_panel=OF_METHODS,
         ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(help="Number of pairs of method and seed run in parallel.")
+        int,
+        typer.Option(
+            help="Number of pairs of method and seed run in parallel.", rich_help_panel=OF_WORK
+        ),
     ] = 1,
     cluster: Cluster = None,
     threads: Annotated[
-        int, typer.Option(help="Threads per process; more than one pays for large networks only.")
+        int,
+        typer.Option(
+            help="Threads per process; more than one pays for large networks only.",
+            rich_help_panel=OF_WORK,
+        ),
     ] = 1,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder that is searched first for data.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    device: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.", rich_help_panel=OF_WORK),
+    ] = "auto",
     executor: Executor = "auto",
     memory: Memory = None,
     workers: NumWorkers = None,

@@ -39,6 +39,8 @@ def _executors(incomplete: str) -> list[str]:
     return [name for name in get_args(ExecutorName) if name.startswith(incomplete)]
 
 
+OF_METHODS, OF_WORK, OF_FLOWER = "Options of methods", "Where and how it runs", "Flower"
+"""Groups of options in the help of `bcfl run` and `bcfl profile`."""
 ScenarioName = Annotated[
     str,
     typer.Argument(
@@ -50,38 +52,68 @@ ScenarioName = Annotated[
 Methods = Annotated[
     str | None,
     typer.Option(
-        help="Methods in place of the scenario's, such as wecfl,bcfl-g.", autocompletion=_methods
+        metavar="NAME,...",
+        help="Methods in place of the scenario's, such as wecfl,bcfl-g.",
+        autocompletion=_methods,
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Executor = Annotated[
     str,
     typer.Option(
+        metavar="NAME",
         help="Executor: auto, loop, batched, graph (on a GPU), processes or flower.",
         autocompletion=_executors,
+        rich_help_panel=OF_WORK,
     ),
 ]
-Memory = Annotated[str | None, typer.Option(help="Memory for batched work, such as 2GB.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Memory for batched work, such as 2GB.", rich_help_panel=OF_WORK
+    ),
+]
 NumWorkers = Annotated[
-    int | None, typer.Option("--workers", help="Number of processes of --executor processes.")
+    int | None,
+    typer.Option(
+        "--workers", help="Number of processes of --executor processes.", rich_help_panel=OF_WORK
+    ),
 ]
-Nodes = Annotated[
-    int | None, typer.Option(help="Nodes of --executor flower; one for each client if left out.")
-]
-CpusPerNode = Annotated[
-    float, typer.Option(help="Processors that each node of --executor flower uses.")
+Arithmetic = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="full, or faster and less exact: tf32 on a GPU, bfloat16.",
+        rich_help_panel=OF_WORK,
+    ),
 ]
 Cluster = Annotated[
     str | None,
     typer.Option(
-        help="Ray cluster for methods and seeds: auto, ray://HOST:PORT, or local, a new one."
+        metavar="ADDRESS",
+        help="Ray cluster for methods and seeds: auto, ray://HOST:PORT, or local, a new one.",
+        rich_help_panel=OF_WORK,
+    ),
+]
+Nodes = Annotated[
+    int | None,
+    typer.Option(
+        help="Nodes of --executor flower; one for each client if left out.",
+        rich_help_panel=OF_FLOWER,
+    ),
+]
+CpusPerNode = Annotated[
+    float,
+    typer.Option(
+        help="Processors that each node of --executor flower uses.", rich_help_panel=OF_FLOWER
     ),
 ]
 GpusPerNode = Annotated[
-    float, typer.Option(help="GPUs, or share of one, that each node of --executor flower uses.")
-]
-Arithmetic = Annotated[
-    str, typer.Option(help="full, or faster and less exact: tf32 on a GPU, bfloat16.")
+    float,
+    typer.Option(
+        help="GPUs, or share of one, that each node of --executor flower uses.",
+        rich_help_panel=OF_FLOWER,
+    ),
 ]
 NOTHING_MADE, MISTAKE, INTERRUPTED = 1, 2, 130
 FULL = (errno.ENOSPC, errno.EDQUOT)

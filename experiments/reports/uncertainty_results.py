@@ -14,7 +14,7 @@ from bcfl.analysis import pairs
 from bcfl.protocol import PredictiveName
 from experiments.config.options import chosen
 from experiments.runs.files import Pair
-from experiments.runs.index import read_index
+from experiments.runs.index import read_contents, read_index
 from experiments.runs.restore import newest_state, restore, setup_of
 from experiments.scores.client_predictions import Predicted
 from experiments.scores.uncertainty_evaluation import By, UncertaintyEvaluation, joined, scores
@@ -90,13 +90,21 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
 
     Raises:
         ValueError: a method is unknown, no checkpoint is there, or no client has two test samples.
+        MetricsError: all of the methods are damaged.
+
+    Warns:
+        DamagedRunWarning: a method and seed is damaged, and left out.
     """
     index = read_index(folder)
     for name in query.methods:
         chosen("method of this run", name, dict.fromkeys(index.methods))
     methods = query.methods or index.methods
+    damaged = read_contents(folder).damaged
+    pairs = [pair for pair in index.pairs if pair.method in methods]
+    if all(pair in damaged for pair in pairs):
+        raise damaged[pairs[0]]
     experiment, any_checkpoint = setup_of(folder), False
-    for pair in (pair for pair in index.pairs if pair.method in methods):
+    for pair in (pair for pair in pairs if pair not in damaged):
         if newest_state(folder, pair) is None:
             continue
         restored = restore(folder, pair, experiment)

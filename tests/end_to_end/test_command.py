@@ -167,13 +167,24 @@ def test_weak_edges_are_left_out(whole):
     assert len(list(edges(0.6))) == sum(p >= 0.6 for _, _, p in every) < len(every)
 
 
-def test_ambiguous_graph_options_are_refused(whole):
-    assert (
-        "several methods: bcfl-mht-4, bcfl-mh-3; give --method" in invoke("graph", whole[0]).output
-    )
+def test_the_graph_is_that_of_the_best_method_and_its_standard_output_the_graph_alone(whole):
+    chosen = invoke("graph", whole[0])
+    assert chosen.exit_code == 0, chosen.output
+    best = chosen.stderr.removeprefix("note: ").split(",")[0]
+    assert best in ("bcfl-mht-4", "bcfl-mh-3")
+    assert "--method shows" in chosen.stderr
+    named = invoke("graph", whole[0], "--method", best)
+    assert chosen.stdout == named.stdout
+    assert not named.stderr
+
+
+def test_a_graph_of_no_seed_or_method_of_the_run_is_refused(whole):
     wrong = invoke("graph", whole[0], "--method", "bcfl-mht-4", "--seed", 9)
     assert wrong.exit_code == 2
-    assert "has no method 'bcfl-mht-4' with seed 9" in wrong.output
+    assert "the run has no seed 9; it has 3" in wrong.output
+    misspelt = invoke("graph", whole[0], "--method", "bcfl-mh-4")
+    assert misspelt.exit_code == 2
+    assert "did you mean" in misspelt.output.lower()
 
 
 def test_runs_are_compared_in_one_table(whole, tmp_path):

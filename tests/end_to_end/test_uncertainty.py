@@ -89,6 +89,22 @@ def test_errors_are_one_sentence(folder, tmp_path):
     assert f"there is no checkpoint of bcfl-mht-4, bcfl-mh-3 in {empty}" in result.stderr
 
 
+def test_a_damaged_method_is_left_out_and_told(folder, tmp_path):
+    damaged = shutil.copytree(folder, tmp_path / "run")
+    options = ("--predictive", "plug-in", "--no-tune")
+    for method in ("bcfl-mh-3", "bcfl-mht-4"):
+        rounds = damaged / method / "seed-3" / "metrics.jsonl"
+        rounds.write_text(rounds.read_text().replace('"round": 1', '"round": 7', 1))
+        result = uncertainty(damaged, *options)
+        if method == "bcfl-mh-3":
+            assert result.exit_code == 0, result.output
+            assert "warning: left out: " in result.stderr
+            rows = json.loads((damaged / "uncertainty.json").read_text())
+            assert {row["method"] for row in rows} == {"bcfl-mht-4"}
+    assert result.exit_code == 2
+    assert "isn't as it was written" in result.stderr
+
+
 def test_a_value_at_the_end_of_those_tried_is_told_as_on_the_page(folder, monkeypatch):
     from experiments.reports import uncertainty_page
 
