@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from bcfl.hypotheses.association import UNSEEN, given_both_seen, given_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
 from bcfl.hypotheses.matching import best_matching
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ def to_arviz(hypotheses: HypothesisSet, draws: int = 1000, seed: int = 0) -> xar
         ValueError: there is no draw.
         ModuleNotFoundError: arviz-base is not installed.
     """
-    if not isinstance(draws, Integral) or draws < 1:
-        raise ValueError(f"draws must be a whole number of at least 1, got {draws!r}")
+    check_whole("draws", draws)
     try:
         import arviz_base
     except ModuleNotFoundError as error:

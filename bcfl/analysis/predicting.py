@@ -26,6 +26,7 @@ from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.requests import Exchange, Score, Steps
 from bcfl.protocol.statistics.held_out import HeldOutLosses
 from bcfl.protocol.statistics.sample_values import sample_losses
+from bcfl.runtime import check_whole
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.predictive import HeldOutSums, TuningGrid, choose
 from posteriors.predictive.tuning import TEMPERATURE_SPREAD
@@ -101,8 +102,8 @@ def predict(
             not got.
     """
     run.hypotheses.best.association.row(client)
-    if step is not None and step < 0:
-        raise ValueError(f"step must be at least 0, got {step}")
+    if step is not None:
+        check_whole("step", step, 0)
     _check_classes(run, "predict", "see predict_values")
     rule = rule_of(run, predictive)
     if by not in ("belief", "association"):

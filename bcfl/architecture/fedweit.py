@@ -32,6 +32,7 @@ from bcfl.architecture.decomposition import (
 )
 from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import BlockSpec, Model
+from bcfl.runtime import check_whole
 
 KNOWLEDGE = "knowledge"
 PARTS = "parametrizations.weight.0."
@@ -90,8 +91,7 @@ def transferring(model: Model, slots: int = 10, least: float = 0.0) -> Model:
         ValueError: the architecture already has several blocks or no weight that is trained, or
             `slots` is below 1.
     """
-    if slots < 1:
-        raise ValueError(f"slots must be at least 1, got {slots}")
+    check_whole("slots", slots)
     check_undivided(model)
     build = partial(_build, model, slots, least)
     layout = replace(model, build=build).layout

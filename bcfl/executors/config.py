@@ -6,7 +6,7 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, get_args
 
-from bcfl.runtime import is_real, nearest
+from bcfl.runtime import check_whole, is_real, is_whole, nearest
 
 ExecutorName = Literal["auto", "loop", "batched", "graph", "processes", "flower"]
 Arithmetic = Literal["full", "tf32", "bfloat16"]
@@ -66,7 +66,7 @@ def checked_memory(memory: int | None) -> int | None:
     Raises:
         ValueError: it is no whole number of at least one byte.
     """
-    if memory is not None and (not isinstance(memory, int) or memory < 1):
+    if memory is not None and not is_whole(memory, 1):
         raise ValueError(f"memory must be a whole number of bytes, at least 1, got {memory!r}")
     return memory
 
@@ -77,8 +77,8 @@ def checked_workers(count: int | None) -> int | None:
     Raises:
         ValueError: it is no whole number of at least 1.
     """
-    if count is not None and (not isinstance(count, int) or count < 1):
-        raise ValueError(f"workers must be a whole number of at least 1, got {count!r}")
+    if count is not None:
+        check_whole("workers", count)
     return count
 
 
@@ -129,8 +129,8 @@ class ExecutorConfig:
         arithmetic_named(self.arithmetic)
 
     def _check_nodes(self) -> None:
-        if self.nodes is not None and (not isinstance(self.nodes, int) or self.nodes < 1):
-            raise ValueError(f"nodes must be a whole number of at least 1, got {self.nodes!r}")
+        if self.nodes is not None:
+            check_whole("nodes", self.nodes)
         if not (is_real(self.cpus_per_node) and 0 < self.cpus_per_node < float("inf")):
             raise ValueError(f"cpus_per_node must be positive, got {self.cpus_per_node!r}")
         if not (is_real(self.gpus_per_node) and 0 <= self.gpus_per_node < float("inf")):

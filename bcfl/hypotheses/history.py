@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 import scipy
@@ -14,6 +13,7 @@ import assignment
 from bcfl.hypotheses.association import Association, given_seen
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
+from bcfl.runtime import is_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,7 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
     Raises:
         ValueError: there is no such round.
     """
-    if not isinstance(round, Integral) or not 1 <= round <= len(history):
+    if not is_whole(round, 1) or round > len(history):
         raise ValueError(
             f"round must be a whole number between 1 and {len(history)}, got {round!r}"
         )

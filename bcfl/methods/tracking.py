@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from bcfl.methods.bayesian import SharedDefaults, bcfl
 from bcfl.methods.choices import NUMBER_CHANGING, Memory, Move, ScoredBy, Temperature
 from bcfl.methods.registry import recipe
+from bcfl.runtime import check_whole
 
 if TYPE_CHECKING:
     from bcfl.rounds.method import Method
@@ -147,8 +148,7 @@ def bcfl_mht(
 
 def _starting(num_clusters: int | Literal["auto"], first_clusters: int) -> int:
     """How many clusters the first hypothesis has, given enough clients."""
-    if first_clusters < 1:
-        raise ValueError(f"first_clusters must be at least 1, got {first_clusters}")
+    check_whole("first_clusters", first_clusters)
     return first_clusters if num_clusters == "auto" else num_clusters
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bcfl.protocol.loss_terms import Regularizer
 from bcfl.protocol.upload import Upload
-from bcfl.runtime import check_count, is_real, is_whole
+from bcfl.runtime import check_whole, is_real
 from posteriors import LocalPosteriorName
 
 Curvature = Literal["samples", "uniform", "ggn", "mc_ggn", "empirical_fisher"]
@@ -83,7 +83,7 @@ class Objective:
                 f"curvature must be one of {', '.join(get_args(Curvature))}, got {self.curvature!r}"
             )
         if self.curvature_samples is not None:
-            check_count("curvature_samples", self.curvature_samples, " or None")
+            check_whole("curvature_samples", self.curvature_samples, other=" or None")
         self._check_posterior()
         self._check_terms()
         if self.against not in ("start", "updated"):
@@ -91,11 +91,7 @@ class Objective:
 
     def _check_length(self) -> None:
         for name, least in (("local_steps", 1), ("batch_size", 1)):
-            value = getattr(self, name)
-            if not is_whole(value, least):
-                raise ValueError(
-                    f"{name} must be a whole number of at least {least}, got {value!r}"
-                )
+            check_whole(name, getattr(self, name), least)
         epochs = self.local_epochs
         if epochs is not None and not (is_real(epochs) and 0 < epochs < float("inf")):
             raise ValueError(f"local_epochs must be positive and finite, or None, got {epochs!r}")

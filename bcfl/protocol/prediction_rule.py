@@ -12,7 +12,7 @@ from torch import Tensor
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
 from bcfl.hypotheses.posterior import Posterior
-from bcfl.runtime import check_count, is_real, is_whole
+from bcfl.runtime import check_whole, is_real, is_whole
 from posteriors import DiagonalGaussian, Linearised, MonteCarlo, PlugIn, Predictive
 from posteriors.gaussians.covariance import StructuredGaussian
 from posteriors.predictive import ClosedForm, EachLabel, temper
@@ -59,7 +59,7 @@ class PredictionRule:
         for name, value in (("prior_precision", precision), ("temperature", self.temperature)):
             if not (is_real(value) and 0 < value < float("inf")):
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
-        check_count("num_draws", self.num_draws)
+        check_whole("num_draws", self.num_draws)
         if not is_whole(self.seed):
             raise ValueError(f"seed must be a whole number, got {self.seed!r}")
 

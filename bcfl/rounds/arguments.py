@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,6 +14,7 @@ from bcfl.architecture.model import Model
 from bcfl.executors.privacy import Privacy
 from bcfl.policies import Centralised, Policy
 from bcfl.rounds.method import Method
+from bcfl.runtime import check_whole
 
 if TYPE_CHECKING:
     from bcfl.executors import Executor
@@ -63,8 +64,7 @@ def checked_seed(seed: int) -> int:
     Raises:
         ValueError: it is no whole number, or negative.
     """
-    if not isinstance(seed, Integral) or seed < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
+    check_whole("seed", seed, 0)
     return int(seed)
 
 
@@ -78,12 +78,9 @@ def checked_rounds(rounds: int, belief_every: int | None) -> int:
     Raises:
         ValueError: one of them is no whole number of at least 1.
     """
-    if not isinstance(rounds, Integral) or rounds < 1:
-        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds!r}")
-    if belief_every is not None and (not isinstance(belief_every, Integral) or belief_every < 1):
-        raise ValueError(
-            f"belief_every must be a whole number of at least 1 or None, got {belief_every!r}"
-        )
+    check_whole("rounds", rounds)
+    if belief_every is not None:
+        check_whole("belief_every", belief_every, other=" or None")
     return int(rounds)
 
 

@@ -13,7 +13,7 @@ from bcfl.policies import Policy, SideBySide
 from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
-from bcfl.runtime import check_count, is_real, is_whole
+from bcfl.runtime import check_whole, is_real, is_whole
 from bcfl.trackers import Greedy, Tracker
 from bcfl.trackers.tracker import ChecksRounds
 from posteriors.evidence.closed_form import Temperature
@@ -102,7 +102,7 @@ class Method:
             raise ValueError(f"prior_precision must be positive and finite, got {precision!r}")
         if not (is_real(share) and 0 <= share < 1):
             raise ValueError(f"validation must lie in [0, 1), got {share!r}")
-        check_count("starts", self.starts)
+        check_whole("starts", self.starts)
         temperature = self.belief_temperature
         if temperature not in (None, "mean") and not (
             isinstance(temperature, int | float) and 0 < temperature < float("inf")

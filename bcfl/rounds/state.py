@@ -22,6 +22,7 @@ from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.protocol.statistics.regression import RegressionSums
 from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.method import Method
+from bcfl.runtime import is_whole
 from bcfl.runtime.seeds import derive_seed, lineage_key
 from bcfl.trackers import TrackerInfo
 from posteriors.curvature.likelihood import Likelihood
@@ -153,7 +154,7 @@ class FederationState:
             ValueError: the plan would be shorter than the rounds, or another one than was made.
         """
         if self.planned_rounds is None:
-            if planned is not None and (not isinstance(planned, int) or planned < rounds):
+            if planned is not None and not is_whole(planned, rounds):
                 raise ValueError(
                     f"planned_rounds must be a whole number of at least the {rounds} rounds, got "
                     f"{planned!r}"

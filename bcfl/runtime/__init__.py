@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         whole_folder,
         write_aside,
     )
-    from bcfl.runtime.numbers import as_whole, check_count, is_real, is_whole
+    from bcfl.runtime.numbers import as_whole, check_whole, is_real, is_whole
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.suggestions import nearest, nearest_name
     from bcfl.runtime.workers import become_worker, died, portable
@@ -37,7 +37,7 @@ _MODULES = {
         "whole_folder",
         "write_aside",
     ),
-    "numbers": ("as_whole", "check_count", "is_real", "is_whole"),
+    "numbers": ("as_whole", "check_whole", "is_real", "is_whole"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "suggestions": ("nearest", "nearest_name"),
     "workers": ("become_worker", "died", "portable"),
@@ -53,7 +53,7 @@ __all__ = [
     "as_path",
     "as_whole",
     "become_worker",
-    "check_count",
+    "check_whole",
     "derive_seed",
     "device_named",
     "died",

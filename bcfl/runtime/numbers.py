@@ -24,20 +24,20 @@ def is_whole(value: object, least: int | None = None) -> bool:
     return least is None or int(value) >= least
 
 
-def check_count(name: str, value: object, other: str = "") -> None:
-    """Check an argument that is a whole number of at least 1.
+def check_whole(name: str, value: object, least: int = 1, other: str = "") -> None:
+    """Check an argument that is a whole number.
 
     Args:
         name: of the argument.
         value: what it is.
+        least: smallest number that is allowed.
         other: what is allowed besides, such as " or None", for the message.
 
     Raises:
         ValueError: it is no such number.
     """
-    if not is_whole(value, 1):
-        kind = "" if is_whole(value) else "a whole number of "
-        raise ValueError(f"{name} must be {kind}at least 1{other}, got {value!r}")
+    if not is_whole(value, least):
+        raise ValueError(f"{name} must be a whole number of at least {least}{other}, got {value!r}")
 
 
 def as_whole(value: object) -> int | None:

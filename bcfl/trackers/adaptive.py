@@ -20,6 +20,7 @@ from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_whole
 from bcfl.trackers.absent_clients import WithAbsentClients, with_inherited_costs, with_last_costs
 from bcfl.trackers.near_copies import NearCopies
 from bcfl.trackers.proposals import Proposal, SplitAndFree, all_proposals
@@ -70,10 +71,9 @@ class AdaptiveMultiHypothesis:
     max_per_parent: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_hypotheses < 1:
-            raise ValueError(f"max_hypotheses must be at least 1, got {self.max_hypotheses}")
-        if self.max_per_parent is not None and self.max_per_parent < 1:
-            raise ValueError(f"max_per_parent must be at least 1, got {self.max_per_parent}")
+        check_whole("max_hypotheses", self.max_hypotheses)
+        if self.max_per_parent is not None:
+            check_whole("max_per_parent", self.max_per_parent)
 
     @property
     def candidates_per_parent(self) -> int:

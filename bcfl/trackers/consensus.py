@@ -10,6 +10,7 @@ from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_whole
 from bcfl.trackers.successors import follow
 from bcfl.trackers.tracker import TrackerInfo
 
@@ -28,8 +29,7 @@ class Consensus:
     num_associations: int
 
     def __post_init__(self) -> None:
-        if self.num_associations < 1:
-            raise ValueError(f"num_associations must be at least 1, got {self.num_associations}")
+        check_whole("num_associations", self.num_associations)
 
     @property
     def candidates_per_parent(self) -> int:

@@ -9,7 +9,7 @@ from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy
 from bcfl.protocol.requests import Steps
-from bcfl.runtime import check_count, is_real
+from bcfl.runtime import check_whole, is_real
 from bcfl.trackers.successors import follow
 from bcfl.trackers.tracker import TrackerInfo
 
@@ -30,9 +30,9 @@ class MultiHypothesis:
     min_weight: float = 0.0
 
     def __post_init__(self) -> None:
-        check_count("max_hypotheses", self.max_hypotheses)
+        check_whole("max_hypotheses", self.max_hypotheses)
         if self.max_per_parent is not None:
-            check_count("max_per_parent", self.max_per_parent)
+            check_whole("max_per_parent", self.max_per_parent)
         if not (is_real(self.min_weight) and 0 <= self.min_weight < 1):
             raise ValueError(f"min_weight must lie in [0, 1), got {self.min_weight!r}")
 
@@ -86,7 +86,7 @@ class Exact:
     limit: int = 100_000
 
     def __post_init__(self) -> None:
-        check_count("limit", self.limit)
+        check_whole("limit", self.limit)
 
     @property
     def candidates_per_parent(self) -> None:

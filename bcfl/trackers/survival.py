@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bcfl.hypotheses.hypothesis import Hypothesis
+from bcfl.runtime import check_whole
 from bcfl.trackers.successors import Successor
 
 
@@ -28,8 +29,7 @@ class AncestorQuota:
     rounds: int = 8
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
+        check_whole("rounds", self.rounds)
 
     def extended(
         self,
@@ -82,8 +82,7 @@ class NScan:
     depth: int = 5
 
     def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise ValueError(f"depth must be at least 1, got {self.depth}")
+        check_whole("depth", self.depth)
 
     def pruned(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """The heaviest branch; all hypotheses while fewer than `depth` rounds have passed.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from numbers import Integral
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from bcfl.methods import typed
@@ -90,18 +89,3 @@ def named_arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(builder).parameters
     return {name: p for name, p in parameters.items() if p.kind in kinds}
-
-
-def check_whole(what: str, number: object, least: int) -> None:
-    """Check that a number is whole and not too small.
-
-    Args:
-        what: name of the option, for the message.
-        number: its value.
-        least: smallest allowed value.
-
-    Raises:
-        ValueError: the number is too small, or not whole.
-    """
-    if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
-        raise ValueError(f"{what} must be a whole number of at least {least}, got {number!r}")

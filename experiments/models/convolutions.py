@@ -9,7 +9,7 @@ from typing import Literal
 from torch import nn
 
 from bcfl import Model
-from experiments.config.options import check_whole
+from bcfl.runtime import check_whole
 
 Norm = Literal["batch", "group", "none"]
 Shape = tuple[int, int, int]

@@ -11,7 +11,7 @@ from math import prod
 from torch import nn
 
 from bcfl import Model
-from experiments.config.options import check_whole
+from bcfl.runtime import check_whole
 from posteriors.curvature.likelihood import Likelihood
 
 

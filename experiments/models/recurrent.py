@@ -7,7 +7,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from bcfl import Model
-from experiments.config.options import check_whole
+from bcfl.runtime import check_whole
 
 FEATURES = 300
 """Of the vector of a word."""

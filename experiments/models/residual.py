@@ -7,7 +7,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from bcfl import Model
-from experiments.config.options import check_whole
+from bcfl.runtime import check_whole
 
 DEPTHS = (3, 4, 6, 3)
 WIDTHS = (64, 128, 256, 512)

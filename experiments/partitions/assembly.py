@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bcfl import ClientData
 from bcfl.data import TEST, TRAIN
-from bcfl.runtime import generator
-from experiments.config.options import check_whole
+from bcfl.runtime import check_whole, generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, largest_remainder
 from experiments.partitions.partition import Indices, Partition, Split

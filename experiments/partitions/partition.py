@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl import ClientData
-from experiments.config.options import check_whole
+from bcfl.runtime import check_whole
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bcfl import ClientData, View
 from bcfl.data import view_name
-from bcfl.runtime import generator
-from experiments.config.options import check_whole, chosen
+from bcfl.runtime import check_whole, generator
+from experiments.config.options import chosen
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
 from experiments.partitions.concepts import (

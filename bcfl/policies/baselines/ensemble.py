@@ -13,6 +13,7 @@ from bcfl.policies.policy import Candidate, Continue, Ranking
 from bcfl.policies.trainings import trainings
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_whole
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,7 @@ class Ensemble:
     objective: Objective
 
     def __post_init__(self) -> None:
-        if self.num_clusters < 1:
-            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        check_whole("num_clusters", self.num_clusters)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate without any request. See `Policy.associate`."""

@@ -28,6 +28,7 @@ from bcfl.policies.policy import Candidate, Ranking, candidate
 from bcfl.policies.trainings import trainings
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, Train, loss_matrix
+from bcfl.runtime import check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +76,8 @@ class FedDrift:
             raise ValueError(f"drifted must be 'alone' or 'together', got {self.drifted!r}")
         if self.trains_on not in ("all", "current"):
             raise ValueError(f"trains_on must be 'all' or 'current', got {self.trains_on!r}")
-        if self.max_clusters is not None and self.max_clusters < 1:
-            raise ValueError(f"max_clusters must be at least 1 or None, got {self.max_clusters}")
+        if self.max_clusters is not None:
+            check_whole("max_clusters", self.max_clusters, other=" or None")
 
     @property
     def num_clusters(self) -> int:

@@ -21,6 +21,7 @@ from bcfl.protocol.objective import Objective
 from bcfl.protocol.regularizers import Attraction
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
 from bcfl.protocol.statistics.best_counts import BestCounts, BestModels
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator, lineage_key
 
 OWN = "own model of "
@@ -58,10 +59,9 @@ class FedSoft:
 
     def __post_init__(self) -> None:
         for name in ("num_clusters", "every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.drawn is not None and self.drawn < 1:
-            raise ValueError(f"drawn must be at least 1 or None, got {self.drawn}")
+            check_whole(name, getattr(self, name))
+        if self.drawn is not None:
+            check_whole("drawn", self.drawn, other=" or None")
         if not 0 < self.attraction < float("inf"):
             raise ValueError(f"attraction must be positive and finite, got {self.attraction}")
         if not 0 < self.smoothing <= 1:

@@ -25,6 +25,7 @@ from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Score, Steps, Train
 from bcfl.protocol.statistics.evidence import Evidence, EvidenceSum
+from bcfl.runtime import check_whole
 from posteriors import quadratic_log_evidence
 
 Expansion = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -107,8 +108,8 @@ class AsymmetricBCFL(PolicyWrapper):
             raise ValueError(f"temperature must be positive and finite, got {self.temperature}")
         if not 0 < self.smallest <= 1:
             raise ValueError(f"smallest must lie above 0 and at most at 1, got {self.smallest}")
-        if self.samples is not None and self.samples < 1:
-            raise ValueError(f"samples must be at least 1 or None, got {self.samples}")
+        if self.samples is not None:
+            check_whole("samples", self.samples, other=" or None")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Rank by the policy, then add borrowed trainings. See `Policy.associate`."""

@@ -36,6 +36,7 @@ from bcfl.protocol.requests import Exchange, Score, Steps, loss_matrix
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import Loss
 from bcfl.protocol.statistics.split_loss import SplitLoss, SplitLossSum
+from bcfl.runtime import check_whole
 from posteriors import log_association_weight
 
 LOWEST_TEMPERATURE = 1e-100
@@ -101,8 +102,7 @@ class LikelihoodAssociation:
     folds: int = 4
 
     def __post_init__(self) -> None:
-        if self.num_clusters < 1:
-            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        check_whole("num_clusters", self.num_clusters)
         self._check_names()
         if self.belief_temperature != "auto" and not self.belief_temperature > 0:
             raise ValueError(
@@ -110,8 +110,8 @@ class LikelihoodAssociation:
             )
         self._check_evidence()
         self.cluster_size.check_solver(self.solver)
-        if self.score_samples is not None and self.score_samples < 1:
-            raise ValueError(f"score_samples must be at least 1 or None, got {self.score_samples}")
+        if self.score_samples is not None:
+            check_whole("score_samples", self.score_samples, other=" or None")
         if self.temperature != "auto":
             log_association_weight(np.full((1, 1), LARGEST_SUM), np.ones(1), self.temperature)
             if not isinstance(self.temperature, str) and self.temperature < LOWEST_TEMPERATURE:
@@ -141,10 +141,8 @@ class LikelihoodAssociation:
             raise ValueError(
                 f"scored_by must be 'cluster' with {self.evidence} evidence, got {self.scored_by!r}"
             )
-        if self.folds < 2:
-            raise ValueError(f"folds must be at least 2, got {self.folds}")
-        if self.evidence_draws < 1:
-            raise ValueError(f"evidence_draws must be at least 1, got {self.evidence_draws}")
+        check_whole("folds", self.folds, 2)
+        check_whole("evidence_draws", self.evidence_draws)
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
         """Check the bounds on cluster sizes. See `Validates.check`.

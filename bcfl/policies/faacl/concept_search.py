@@ -20,6 +20,7 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.faacl.support import SupportTesting
 from bcfl.protocol.requests import Exchange, Score, Steps
 from bcfl.protocol.statistics.support import SupportTest
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
 
@@ -156,8 +157,7 @@ class ConceptSearch:
     memory_samples: int = 50
 
     def __post_init__(self) -> None:
-        if self.memory_samples < 1:
-            raise ValueError(f"memory_samples must be at least 1, got {self.memory_samples}")
+        check_whole("memory_samples", self.memory_samples)
 
     def local(
         self,

@@ -20,6 +20,7 @@ from bcfl.policies.faacl.support import Findings
 from bcfl.policies.policy import Candidate, Given, Ranking, answered
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.requests import Exchange, Steps, Train
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import lineage_key
 
 
@@ -58,8 +59,7 @@ class ContinualFAACL(PolicyWrapper):
     def __post_init__(self) -> None:
         ConceptSearch(self.policy.testing, self.memory_samples)
         for name in ("own_rounds", "merging_rounds"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            check_whole(name, getattr(self, name))
         if self.own_start not in ("initial", "cluster"):
             raise ValueError(f"own_start must be 'initial' or 'cluster', got {self.own_start!r}")
 

@@ -22,6 +22,7 @@ from bcfl.policies.policy import Candidate, Continue, Given, Origin, Ranking, ca
 from bcfl.policies.trainings import trainings
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps, Train
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
 
@@ -61,8 +62,7 @@ class LevelSchedule:
 
     def __post_init__(self) -> None:
         for name in ("levels", "rounds", "repeats"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            check_whole(name, getattr(self, name))
 
     def at(self, step: int) -> tuple[int, ...]:
         """Levels, from 0, of the passes of a round; none when all are done.
@@ -125,8 +125,7 @@ class FAACL:
     def __post_init__(self) -> None:
         check_round("cold_start", self.cold_start)
         check_round("clustering", self.clustering)
-        if self.repeats < 1:
-            raise ValueError(f"repeats must be at least 1, got {self.repeats}")
+        check_whole("repeats", self.repeats)
         if self.supporters_after_merge not in ("intersection", "empty"):
             raise ValueError(
                 "supporters_after_merge must be 'intersection' or 'empty', got "

@@ -20,6 +20,7 @@ from bcfl.policies.updates.local_updates import LocalUpdates, local_updates
 from bcfl.policies.updates.update_similarity import cosine_distances, norm_of_mean, norms
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_whole
 
 Linkage = Literal["single", "complete"]
 
@@ -60,8 +61,7 @@ class RecursiveBipartition:
         if self.scale not in ("absolute", "relative"):
             raise ValueError(f"scale must be 'absolute' or 'relative', got {self.scale!r}")
         check_round("first_round", self.first_round)
-        if self.min_members < 2:
-            raise ValueError(f"min_members must be at least 2, got {self.min_members}")
+        check_whole("min_members", self.min_members, 2)
         if self.linkage not in ("single", "complete"):
             raise ValueError(f"linkage must be 'single' or 'complete', got {self.linkage!r}")
 

@@ -21,6 +21,7 @@ from bcfl.policies.updates.local_updates import local_updates
 from bcfl.policies.updates.update_similarity import decomposed_cosines, mean_cosine_differences
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import derive_seed, generator
 
 
@@ -52,8 +53,7 @@ class FedGroup:
 
     def __post_init__(self) -> None:
         for name in ("groups", "founders"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            check_whole(name, getattr(self, name))
         if self.dissimilarity not in ("edc", "madc"):
             raise ValueError(f"dissimilarity must be 'edc' or 'madc', got {self.dissimilarity!r}")
 

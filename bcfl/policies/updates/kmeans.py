@@ -34,6 +34,7 @@ from bcfl.policies.updates.centroids import (
 )
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Exchange, Steps
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import derive_seed
 
 ScoredBy = Literal["cluster", "cavity"]
@@ -74,8 +75,7 @@ class KMeansAssociation:
                 f"scored_by must be one of {', '.join(get_args(ScoredBy))}, got {self.scored_by!r}"
             )
         for name in ("num_clusters", "starts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            check_whole(name, getattr(self, name))
         if self.weighting not in ("samples", "equal"):
             raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
 

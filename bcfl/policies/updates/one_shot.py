@@ -27,6 +27,7 @@ from bcfl.policies.updates.update_clustering import HDBSCANClustering, UpdateClu
 from bcfl.policies.updates.update_similarity import cosine_distances
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import derive_seed
 
 DIVIDED = "model that was divided first"
@@ -64,8 +65,7 @@ class OneShotClustering:
     shots: int = 1
 
     def __post_init__(self) -> None:
-        if self.shots < 1:
-            raise ValueError(f"shots must be at least 1, got {self.shots}")
+        check_whole("shots", self.shots)
 
     @property
     def num_clusters(self) -> int:

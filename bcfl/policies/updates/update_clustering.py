@@ -14,6 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from bcfl.policies.updates.centroids import weighted_kmeans
+from bcfl.runtime import check_whole
 from posteriors.global_state import without_warnings
 
 NOISE = -1
@@ -147,8 +148,7 @@ class KMeansClustering:
     num_clusters: int
 
     def __post_init__(self) -> None:
-        if self.num_clusters < 1:
-            raise ValueError(f"num_clusters must be at least 1, got {self.num_clusters}")
+        check_whole("num_clusters", self.num_clusters)
 
     def groups(self, distances: Distances, seed: int) -> Groups:
         """From seeded starts. See `UpdateClustering.groups`."""

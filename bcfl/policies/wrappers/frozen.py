@@ -10,6 +10,7 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Policy, Ranking, candidate
 from bcfl.policies.wrappers.policy_wrapper import PolicyWrapper
 from bcfl.protocol.requests import Steps
+from bcfl.runtime import check_whole
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,7 @@ class Frozen(PolicyWrapper):
     rounds: int = 10
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
+        check_whole("rounds", self.rounds)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Associate by the policy, or keep the association. See `Policy.associate`."""

@@ -198,14 +198,14 @@ def test_float64_is_used_throughout(linear, clients):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Consensus(0), "num_associations must be at least 1, got 0"),
-        (lambda: MultiHypothesis(0), "max_hypotheses must be at least 1, got 0"),
+        (lambda: Consensus(0), "num_associations must be a whole number of at least 1, got 0"),
+        (lambda: MultiHypothesis(0), "max_hypotheses must be a whole number of at least 1, got 0"),
         (lambda: MultiHypothesis(2, -1), "max_per_parent must be .*, got -1"),
         (
             lambda: AdaptiveMultiHypothesis(max_hypotheses=0),
-            "max_hypotheses must be at least 1, got 0",
+            "max_hypotheses must be a whole number of at least 1, got 0",
         ),
-        (lambda: Exact(0), "limit must be at least 1, got 0"),
+        (lambda: Exact(0), "limit must be a whole number of at least 1, got 0"),
         (
             lambda: Method(policy=ONE, prior_precision=0.0),
             r"prior_precision must be positive and finite.*got 0\.0",

@@ -138,7 +138,7 @@ def test_arviz_reads_the_draws(run):
     tree = run.to_arviz(draws=7)
     assert tree["posterior"]["cluster"].dims == ("chain", "draw", "client")
     assert dict(tree["posterior"].sizes) == {"chain": 1, "draw": 7, "client": len(run.clients)}
-    with pytest.raises(ValueError, match="draws must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="draws must be a whole number of at least 1, got 0"):
         run.to_arviz(draws=0)
 
 

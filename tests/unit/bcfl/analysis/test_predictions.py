@@ -158,7 +158,7 @@ def test_methods_without_curvature_have_no_posterior_to_draw_from(linear, client
         ({"predictive": "softmax"}, "predictive must be one of plug-in, .*, got 'softmax'"),
         ({"prior_precision": 0.0}, "prior_precision must be positive and finite, got 0"),
         ({"temperature": float("inf")}, "temperature must be positive and finite, got inf"),
-        ({"num_draws": 0}, "num_draws must be at least 1, got 0"),
+        ({"num_draws": 0}, "num_draws must be a whole number of at least 1, got 0"),
     ],
 )
 def test_rules_refuse_what_means_nothing(arguments, message):

@@ -177,7 +177,7 @@ def test_methods_without_parts_of_time_steps_predict_all_alike(run):
     np.testing.assert_array_equal(
         run.predict(client, inputs).mean, run.predict(client, inputs, step=0).mean
     )
-    with pytest.raises(ValueError, match="step must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="step must be a whole number of at least 0, got -1"):
         run.predict(client, inputs, step=-1)
 
 

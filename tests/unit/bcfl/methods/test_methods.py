@@ -67,7 +67,7 @@ def test_an_unknown_name_is_met_with_the_nearest(name, hint):
 
 @pytest.mark.parametrize("name", ["bcfl-mh-0", "bcfl-c-0"])
 def test_a_number_in_a_name_is_at_least_1(name):
-    with pytest.raises(ValueError, match="must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="must be a whole number of at least 1, got 0"):
         build(name)
 
 
@@ -80,9 +80,9 @@ def test_one_cluster_has_nothing_that_needs_several(suffix):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
+        ({"num_clusters": 0}, "num_clusters must be a whole number of at least 1, got 0"),
         ({"temperature": -1.0}, r"temperature must be positive .*, got -1\.0"),
-        ({"score_samples": 0}, "score_samples must be at least 1 or None, got 0"),
+        ({"score_samples": 0}, "score_samples must be a whole number of at least 1 or None, got 0"),
         ({"prior_precision": 0.0}, r"prior_precision must be positive.*, got 0\.0"),
         ({"curvature": "full"}, "curvature of bcfl-g-w must be 'samples' or .*, got 'full'"),
         ({"warm_up_rounds": -1}, "rounds must be at least 0, got -1"),

@@ -112,7 +112,7 @@ def test_options_are_keywords():
         ({"cluster_size": (1, 2, 3)}, "cluster_size of ifca must be a list of a whole number, a"),
         ({"cluster_size": 3}, "cluster_size of ifca must be a list of"),
         ({"calibration": 1.0}, r"calibration must lie in \[0, 1\), got 1.0"),
-        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
+        ({"num_clusters": 0}, "num_clusters must be a whole number of at least 1, got 0"),
     ],
 )
 def test_values_are_checked(options, message):

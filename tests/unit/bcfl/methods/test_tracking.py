@@ -47,7 +47,9 @@ def test_other_moves_and_no_first_cluster_are_refused():
         ValueError, match=r"moves of bcfl-mht-4 must be .*'split' or .*, got \('jump',\)"
     ):
         build("bcfl-mht-4", moves=("jump",))
-    with pytest.raises(ValueError, match="first_clusters must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="first_clusters must be a whole number of at least 1, got 0"
+    ):
         build("bcfl-mht-4", num_clusters="auto", first_clusters=0)
     with pytest.raises(ValueError, match="judge must be 'held_out' where num_clusters is 'auto'"):
         build("bcfl-mht-4", num_clusters="auto", judge="training")

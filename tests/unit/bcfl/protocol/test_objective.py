@@ -23,7 +23,10 @@ from bcfl import Objective
             {"curvature": "fisher"},
             "curvature must be one of samples, uniform, ggn, .* got 'fisher'",
         ),
-        ({"curvature_samples": 0}, "curvature_samples must be at least 1 or None, got 0"),
+        (
+            {"curvature_samples": 0},
+            "curvature_samples must be a whole number of at least 1 or None, got 0",
+        ),
         ({"against": "end"}, "against must be 'start' or 'updated', got 'end'"),
     ],
 )

@@ -226,7 +226,9 @@ def test_n_scan_leaves_one_ancestor(federation):
 
 
 def test_less_than_one_hypothesis_is_refused():
-    with pytest.raises(ValueError, match="max_hypotheses must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="max_hypotheses must be a whole number of at least 1, got 0"
+    ):
         AdaptiveMultiHypothesis(max_hypotheses=0)
 
 

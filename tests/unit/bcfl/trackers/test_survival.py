@@ -69,7 +69,7 @@ def test_weights_that_underflow_still_make_families(descended):
 
 @pytest.mark.parametrize(("rule", "name"), [(AncestorQuota, "rounds"), (NScan, "depth")])
 def test_numbers_out_of_range_are_refused(rule, name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, got 0"):
         rule(**{name: 0})
 
 
@@ -112,7 +112,7 @@ def test_common_starts_differ_between_hypotheses_alone(started):
 
 
 def test_less_than_one_start_is_refused():
-    with pytest.raises(ValueError, match="starts must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="starts must be a whole number of at least 1, got 0"):
         Method(policy=FedAvg(Objective()), starts=0)
 
 

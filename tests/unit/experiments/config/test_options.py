@@ -2,10 +2,9 @@
 
 from functools import partial
 
-import numpy as np
 import pytest
 
-from experiments.config.options import check_keys, check_whole, chosen
+from experiments.config.options import check_keys, chosen
 
 
 def bake(flour, water=2, *, salt=0.1, **spices):
@@ -30,14 +29,3 @@ def test_keys_are_those_of_the_signature():
         check_keys("bread", partial(bake, 1), {"flour": 3})
     with pytest.raises(ValueError, match="bread lacks flour"):
         check_keys("bread", bake, {"water": 1})
-
-
-@pytest.mark.parametrize("number", [1, 7, np.int64(3)])
-def test_whole_numbers(number):
-    check_whole("loaves", number, 1)
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.0, "1", None, True, float("nan")])
-def test_what_is_not_a_whole_number(number):
-    with pytest.raises(ValueError, match="loaves must be a whole number of at least 1, got"):
-        check_whole("loaves", number, 1)

@@ -284,7 +284,7 @@ def test_bad_numbers():
         MaskedUpload(least=-1)
     with pytest.raises(ValueError, match="least must be finite and at least 0, got -1"):
         FedWeIT(APD(Objective()), -1)
-    with pytest.raises(ValueError, match="slots must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="slots must be a whole number of at least 1, got 0"):
         transferring(linear(2, 2), 0)
     with pytest.raises(ValueError, match="model must have a single block to be decomposed"):
         transferring(transferring(linear(2, 2)))

@@ -336,9 +336,9 @@ def test_a_newcomer_that_cannot_be_tested_starts_alone_at_the_initial_model():
 def test_options_of_the_search_are_checked():
     policy = FAACL(objective=Objective())
     for changes, message in (
-        ({"memory_samples": 0}, "memory_samples must be at least 1, got 0"),
-        ({"own_rounds": 0}, "own_rounds must be at least 1, got 0"),
-        ({"merging_rounds": 0}, "merging_rounds must be at least 1, got 0"),
+        ({"memory_samples": 0}, "memory_samples must be a whole number of at least 1, got 0"),
+        ({"own_rounds": 0}, "own_rounds must be a whole number of at least 1, got 0"),
+        ({"merging_rounds": 0}, "merging_rounds must be a whole number of at least 1, got 0"),
         ({"own_start": "zero"}, "own_start must be 'initial' or 'cluster', got 'zero'"),
     ):
         with pytest.raises(ValueError, match=message):

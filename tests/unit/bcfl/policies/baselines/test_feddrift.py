@@ -140,7 +140,7 @@ def test_unknown_losses_are_infinitely_far():
         ({"every": 1.5}, "every must be a whole number"),
         ({"start": "none"}, "start must be 'each' or 'one', got 'none'"),
         ({"drifted": "never"}, "drifted must be 'alone' or 'together', got 'never'"),
-        ({"max_clusters": 0}, "max_clusters must be at least 1 or None, got 0"),
+        ({"max_clusters": 0}, "max_clusters must be a whole number of at least 1 or None, got 0"),
     ],
 )
 def test_bad_numbers(wrong, message):

@@ -116,9 +116,9 @@ def test_soft_serving_leaves_the_others_as_they_were():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
-        ({"every": 0}, "every must be at least 1, got 0"),
-        ({"drawn": 0}, "drawn must be at least 1 or None, got 0"),
+        ({"num_clusters": 0}, "num_clusters must be a whole number of at least 1, got 0"),
+        ({"every": 0}, "every must be a whole number of at least 1, got 0"),
+        ({"drawn": 0}, "drawn must be a whole number of at least 1 or None, got 0"),
         ({"attraction": 0.0}, "attraction must be positive and finite, got 0.0"),
         ({"smoothing": 0.0}, r"smoothing must lie in \(0, 1\], got 0.0"),
     ],

@@ -125,5 +125,7 @@ def test_models_that_terms_name_travel_along(found, parent):
 def test_numbers_of_clusters():
     assert LocalTraining(Objective()).num_clusters == Centralised(Objective()).num_clusters == 1
     assert Ensemble(4, Objective()).num_clusters == 4
-    with pytest.raises(ValueError, match="num_clusters must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="num_clusters must be a whole number of at least 1, got 0"
+    ):
         Ensemble(0, Objective())

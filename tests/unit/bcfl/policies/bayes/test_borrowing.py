@@ -157,7 +157,7 @@ def test_ranking_and_weights_are_the_policys_own(parent, linear, context):
     [
         ({"temperature": 0.0}, "temperature must be positive and finite, got 0.0"),
         ({"smallest": 0.0}, "smallest must lie above 0 and at most at 1, got 0.0"),
-        ({"samples": 0}, "samples must be at least 1 or None, got 0"),
+        ({"samples": 0}, "samples must be a whole number of at least 1 or None, got 0"),
     ],
 )
 def test_impossible_numbers_are_refused(changes, text):

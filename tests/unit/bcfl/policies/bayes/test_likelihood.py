@@ -116,11 +116,11 @@ def test_members_train_from_their_clusters_model(parent, ranked):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
+        ({"num_clusters": 0}, "num_clusters must be a whole number of at least 1, got 0"),
         ({"evidence": "full"}, "evidence must be one of separable, joint, .*, got 'full'"),
-        ({"evidence_draws": 0}, "evidence_draws must be at least 1, got 0"),
+        ({"evidence_draws": 0}, "evidence_draws must be a whole number of at least 1, got 0"),
         ({"evidence": "joint"}, "joint evidence needs a number as temperature"),
-        ({"score_samples": 0}, "score_samples must be at least 1 or None, got 0"),
+        ({"score_samples": 0}, "score_samples must be a whole number of at least 1 or None, got 0"),
         ({"temperature": 0.0}, r"temperature must be positive and finite, got 0\.0"),
         ({"temperature": -1.0}, "temperature must be positive"),
         ({"temperature": "hot"}, "temperature must be .*'mean'.*, got 'hot'"),

@@ -141,7 +141,7 @@ def test_the_hierarchy_can_join_partitions_at_random(going, context):
         ({"pairing": "sorted"}, "pairing must be 'fixed' or 'random', got 'sorted'"),
         ({"cold_start": -1}, "cold_start must be a whole number from 0"),
         ({"clustering": 1.5}, "clustering must be a whole number from 0"),
-        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"repeats": 0}, "repeats must be a whole number of at least 1, got 0"),
         ({"supporters_after_merge": "union"}, "supporters_after_merge must be 'intersection'"),
     ],
 )

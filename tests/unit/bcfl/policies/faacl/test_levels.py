@@ -55,7 +55,7 @@ def test_all_levels_are_passed_in_order_in_any_number_of_rounds(levels, rounds):
 
 @pytest.mark.parametrize("name", ["levels", "rounds", "repeats"])
 def test_numbers_below_one_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, got 0"):
         LevelSchedule(**{"levels": 1, "rounds": 1, "repeats": 1, name: 0})
 
 

@@ -145,7 +145,7 @@ def test_a_zero_update_belongs_to_one_half():
             {"first_round": 1.5},
             "first_round must be a whole number from 0 or a share below 1, got 1.5",
         ),
-        ({"min_members": 1}, "min_members must be at least 2, got 1"),
+        ({"min_members": 1}, "min_members must be a whole number of at least 2, got 1"),
         ({"linkage": "average"}, "linkage must be 'single' or 'complete', got 'average'"),
         ({"scale": "log"}, "scale must be 'absolute' or 'relative', got 'log'"),
     ],

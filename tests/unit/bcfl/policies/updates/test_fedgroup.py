@@ -151,8 +151,8 @@ def test_groups_must_fit_the_clients():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"groups": 0}, "groups must be at least 1, got 0"),
-        ({"founders": 0}, "founders must be at least 1, got 0"),
+        ({"groups": 0}, "groups must be a whole number of at least 1, got 0"),
+        ({"founders": 0}, "founders must be a whole number of at least 1, got 0"),
         ({"dissimilarity": "cosine"}, "dissimilarity must be 'edc' or 'madc', got 'cosine'"),
     ],
 )

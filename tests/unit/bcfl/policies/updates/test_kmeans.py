@@ -104,7 +104,7 @@ def test_new_clusters_take_the_names_of_those_they_share_most_clients_with():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_clusters": 0}, "num_clusters must be at least 1, got 0"),
+        ({"num_clusters": 0}, "num_clusters must be a whole number of at least 1, got 0"),
         ({"weighting": "size"}, "weighting must be 'samples' or 'equal', got 'size'"),
     ],
 )

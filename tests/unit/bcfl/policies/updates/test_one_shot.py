@@ -199,5 +199,5 @@ def test_shots_are_counted_and_groups_go_on_from_most_of_their_clients(parent, a
     assert hypothesis.carried_models == {}
     groups, clusters = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 1, 0, 0, 2, 2])
     assert majority(groups, clusters).tolist() == [1, 1, 1, 0, 0, 2]
-    with pytest.raises(ValueError, match="shots must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="shots must be a whole number of at least 1, got 0"):
         OneShotClustering(OBJECTIVE, shots=0)

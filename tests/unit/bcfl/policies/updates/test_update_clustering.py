@@ -107,7 +107,7 @@ def test_groups_are_numbered_as_they_appear():
         (lambda: HDBSCANClustering(0.0), r"min_share must lie in \(0, 1\], got 0.0"),
         (lambda: HDBSCANClustering(noise="alone"), "noise must be .*, got 'alone'"),
         (lambda: AffinityClustering("rows"), "reads must be .*, got 'rows'"),
-        (lambda: KMeansClustering(0), "num_clusters must be at least 1, got 0"),
+        (lambda: KMeansClustering(0), "num_clusters must be a whole number of at least 1, got 0"),
         (lambda: AgglomerativeClustering(2.5), r"threshold must lie in \[0, 2\], got 2.5"),
         (lambda: AgglomerativeClustering(0.1, "ward"), "linkage must be .*, got 'ward'"),
         (lambda: AgglomerativeClustering(0.1, reads="rows"), "reads must be .*, got 'rows'"),

@@ -43,5 +43,7 @@ def test_it_is_as_its_policy():
 
 @pytest.mark.parametrize("rounds", [0, -2])
 def test_at_least_one_round_clusters(rounds):
-    with pytest.raises(ValueError, match=f"rounds must be at least 1, got {rounds}"):
+    with pytest.raises(
+        ValueError, match=f"rounds must be a whole number of at least 1, got {rounds}"
+    ):
         Frozen(KMeansAssociation(num_clusters=2, objective=Objective()), rounds)
