@@ -192,6 +192,7 @@ class RoundRecord:
         round: rounds done, this one included.
         participants: clients that took part; failed requests are in `ledger.failures`.
         snapshot: associations and weights after the round.
+        likelihood: of the model, which says what was predicted.
         evaluations: predictions of each client's served mixture on its test samples; clients
             without test samples, or that did not answer, are left out.
         regression: the same of numbers, where the likelihood is Gaussian.
@@ -212,6 +213,7 @@ class RoundRecord:
     regression: Mapping[str, RegressionSums] = field(default_factory=dict)
     labels: Mapping[str, LabelSums] = field(default_factory=dict)
     num_training: Mapping[str, int] = field(default_factory=dict)
+    likelihood: Likelihood = "categorical"
 
     def __repr__(self) -> str:
         return (
@@ -220,13 +222,10 @@ class RoundRecord:
             f"{self.ledger.trainings_requested} trainings, {len(self.ledger.failures)} failures)"
         )
 
-    def predicted(self, likelihood: Likelihood) -> Mapping[str, Any]:
-        """Sums over each client's predictions on its test samples.
-
-        Args:
-            likelihood: of the model.
-        """
-        match likelihood:
+    @property
+    def predicted(self) -> Mapping[str, Any]:
+        """Sums over each client's predictions on its test samples, of the model's likelihood."""
+        match self.likelihood:
             case "categorical":
                 return self.evaluations
             case "gaussian":
