@@ -108,7 +108,7 @@ def summarise(per_client: PerClient) -> dict[str, float]:
 
 
 def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, float]:
-    """Scores of predicted numbers over all samples of all clients; empty without any.
+    """Scores of predicted numbers over all samples of all clients; NaN without any.
 
     Root mean squared error (`rmse`, per value), mean negative log-likelihood (`nll`, nats per
     sample), the shares of values inside the central predictive intervals (`coverage_90` for that of
@@ -119,7 +119,7 @@ def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, 
     """
     total = RegressionSums.total(per_client[client] for client in sorted(per_client))
     if not total.num_samples:
-        return {}
+        return dict.fromkeys(SCORES["gaussian"], nan)
     coverage = total.covered / total.num_values
     return {
         "rmse": float(np.sqrt(total.squared_error / total.num_values)),
@@ -160,7 +160,7 @@ def label_ece(per_client: Mapping[str, LabelSums]) -> NDArray[np.float64]:
 
 
 def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
-    """Scores of predicted labels; empty without any.
+    """Scores of predicted labels; NaN without any.
 
     The share of samples whose labels are all right (`accuracy`, or subset accuracy), the F1 of all
     labels together (`micro_f1`) and the mean over clients of their mean over labels (`macro_f1`),
@@ -169,7 +169,7 @@ def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
     """
     tested = {client: sums for client, sums in per_client.items() if sums.num_samples}
     if not tested:
-        return {}
+        return dict.fromkeys(SCORES["bernoulli"], nan)
     total = LabelSums.total(tested[client] for client in sorted(tested))
     occurrences = (total.predicted + total.present).sum()
     by_client = [label_f1({client: tested[client]}) for client in sorted(tested)]
@@ -196,7 +196,7 @@ SCORES: Mapping[Likelihood, tuple[str, ...]] = {
     "gaussian": ("rmse", "nll", *map(coverage_name, LEVELS), "coverage_error"),
     "bernoulli": ("accuracy", "micro_f1", "macro_f1", "nll", "ece", "brier"),
 }
-"""Names of these scores; summaries of no client lack those of numbers and of labels."""
+"""Names of these scores, in order."""
 
 
 def ari(true_groups: ArrayLike, labels: ArrayLike) -> float:

@@ -90,6 +90,9 @@ def round_row(
 ) -> Row:
     """The row of a round.
 
+    Scores of predictions are those of the model's likelihood (`metrics.SCORES`), and of classes
+    `weighted_f1` and `hold_out_f1`; without test samples they are None.
+
     Args:
         record: outcome of the round.
         groups: true group of each client, None where unknown; None where there are none.
@@ -101,11 +104,8 @@ def round_row(
     phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
     row = {
         "round": record.round,
-        **metrics.summarise(record.evaluations),
-        **metrics.summarise_regression(record.regression),
-        **metrics.summarise_labels(record.labels),
-        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, record.num_training),
-        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
+        **metrics.SUMMARIES[record.likelihood](record.predicted),
+        **_of_classes(record, held_out),
         **_hypotheses(record.snapshot, groups),
         "participants": len(record.participants),
         **{name: getattr(ledger, name) for name in COUNTS},
@@ -121,6 +121,16 @@ def round_row(
     }
     finite: Row = _finite(row)
     return finite
+
+
+def _of_classes(record: RoundRecord, held_out: Mapping[str, PredictionSums] | None) -> Row:
+    """The columns that only predictions of classes have, after those of `metrics.SCORES`."""
+    if record.likelihood != "categorical":
+        return {}
+    return {
+        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, record.num_training),
+        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
+    }
 
 
 def snapshot_row(snapshot: Snapshot, groups: Mapping[str, int | None]) -> Row:

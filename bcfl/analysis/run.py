@@ -219,6 +219,8 @@ class Run:
     def metrics(self, true_groups: Mapping[str, int | None] | None = None) -> dict[str, float]:
         """Scores after the last round.
 
+        All scores are there, whether or not clients have test samples.
+
         Of the clients' test predictions, by the likelihood of the model:
 
         - categorical: accuracy, macro_f1, nll (nats per sample), ece and brier;
@@ -254,7 +256,7 @@ class Run:
         Those of the last record; without records clients are asked, if `executor` reaches them.
         """
         if self.records:
-            return self.records[-1].predicted(self.model.likelihood)
+            return self.records[-1].predicted
         if self.executor is None:
             return {}
         return self.ask(evaluate(self.hypotheses, self.clients, self.model, self.pooling))

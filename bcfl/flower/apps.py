@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bcfl.analysis import metrics
 from bcfl.analysis.rows import Row
 from bcfl.analysis.run import Run
 from bcfl.data.clients import ClientData, View
@@ -132,12 +133,14 @@ def serve(grid: Grid, plan: Deployment, config: Mapping[str, Any]) -> Run:
 
 
 def _show(record: RoundRecord, row: Row) -> None:
-    accuracy = row["accuracy"]
+    name = next(iter(metrics.SCORES[record.likelihood]))
+    score = row[name]
     LOG.info(
-        "round %d: %d clients took part, accuracy %s, %d failures, %.1f s",
+        "round %d: %d clients took part, %s %s, %d failures, %.1f s",
         record.round,
         len(record.participants),
-        "unknown" if accuracy is None else f"{accuracy:.3f}",
+        name,
+        "unknown" if score is None else f"{score:.3f}",
         len(record.ledger.failures),
         row["seconds"]["total"],
     )

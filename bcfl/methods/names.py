@@ -225,9 +225,22 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
     numbered = re.fullmatch(r"(.+)-(\d+)", base)
     if numbered and numbered[1] in RECIPES and RECIPES[numbered[1]].number:
         return RECIPES[numbered[1]], int(numbered[2])
-    near = nearest_name(base, _names_like(base), cutoff=0.5)
-    hint = f" Did you mean {near + name[len(base) :]!r}?" if near else ""
+    rest = name[len(base) :]
+    if numbered and numbered[1] in {"default", *RECIPES}:
+        hint = _without_number(numbered[1], rest, int(numbered[2]))
+    else:
+        near = nearest_name(base, _names_like(base), cutoff=0.5)
+        hint = f" Did you mean {near + rest!r}?" if near else ""
     raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods")
+
+
+def _without_number(base: str, rest: str, number: int) -> str:
+    """A hint at the option for a number that the name of a method does not take."""
+    recipe = RECIPES[DEFAULT if base == "default" else base]
+    if recipe.number:  # of the name that default stands for
+        return f" Did you mean '{recipe.name}-{number}{rest}'?"
+    clusters = f" with num_clusters={number}" if "num_clusters" in recipe.options else ""
+    return f" Did you mean {base + rest!r}{clusters}?"
 
 
 def _names_like(base: str) -> list[str]:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
+from bcfl.runtime.suggestions import as_given
+
 if TYPE_CHECKING:
     from bcfl.protocol.loss_terms import Regularizer
     from bcfl.protocol.objective import Objective
@@ -42,7 +44,7 @@ def trained(objective: "Objective | None") -> "Objective":
     if objective is not None and not isinstance(objective, Objective):
         raise TypeError(
             "objective must be a bcfl.Objective, such as Objective(learning_rate=0.1), got "
-            f"{objective!r}"
+            f"{as_given(objective)}"
         )
     return Objective() if objective is None else objective
 

@@ -175,6 +175,7 @@ def server_round(
         round=round + 1,
         participants=present,
         snapshot=snapshot,
+        likelihood=model.likelihood,
         evaluations=evaluations if model.likelihood == "categorical" else {},
         regression=evaluations if model.likelihood == "gaussian" else {},
         labels=evaluations if model.likelihood == "bernoulli" else {},
