@@ -111,14 +111,17 @@ class NamedEnsemble:
         return {name: option for part in self.parts for name, option in part.options.items()}
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of the right types; needs no torch. See `NamedMethod.check`."""
+        """Options of the right types; needs no torch. See `bcfl.methods.NamedMethod.check`."""
         chosen = checked(self.name, self.options, options, elsewhere())
         for part in self.parts:
             part.check(self._of(part, chosen))
         return chosen
 
     def build(self, options: Mapping[str, Any]) -> "Method":
-        """The ensemble with these options. See `NamedMethod.build` and `ensembles.ensemble`."""
+        """The ensemble with these options.
+
+        See `bcfl.methods.NamedMethod.build` and `bcfl.methods.ensemble`.
+        """
         chosen = self.check(options)
         methods = [part.build(self._of(part, chosen)) for part in self.parts]
         return ensemble(methods, self.name)
@@ -177,12 +180,17 @@ def _single(name: str) -> NamedMethod:
 def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of some options that a method has, to build several methods alike.
 
-    `methods.build(name, **methods.applicable(name, options))` takes `num_clusters` for `wecfl` and
-    leaves it out for `fedavg`.
-
     Args:
         name: of the method.
         options: values by option, such as those that hold for all methods of a run.
+
+    Returns:
+        The options of that method, for `bcfl.methods.build(name, **options)`.
+
+    Example:
+        >>> from bcfl import methods
+        >>> methods.applicable("fedavg", {"num_clusters": 3, "calibration": 0.2})
+        {'calibration': 0.2}
     """
     known = {*named(name).options, OBJECTIVE}
     return {key: value for key, value in options.items() if key in known}

@@ -132,12 +132,12 @@ def with_options(function: Callable[..., Any], options: Mapping[str, Option]) ->
 
 
 def _told(option: Option) -> str:
-    """Description, values with names, and source of the default."""
+    """Description, values with names, and the default with its source."""
     parts = [option.description]
     if _texts(option.hint):
         parts.append(f"Allowed: {option.allowed}.")
     if option.source:
-        parts.append(f"Default: {option.source}.")
+        parts.append(f"Default: {option.default!r}; {option.source}.")
     return " ".join(parts)
 
 

@@ -17,7 +17,8 @@ def run_exchanges(steps: Steps[Result], reply: Callable[[Exchange], Replies]) ->
     """Run a generator of exchanges to its end.
 
     Args:
-        steps: generator, such as that of `Policy.associate` or `Tracker.step`.
+        steps: generator, such as that of `bcfl.policies.Policy.associate` or
+            `bcfl.trackers.Tracker.step`.
         reply: answers to the requests of one exchange, by request.
 
     Returns:
@@ -58,7 +59,8 @@ def drive(
     3
 
     Args:
-        steps: generator, such as that of `Policy.associate` or `Tracker.step`.
+        steps: generator, such as that of `bcfl.policies.Policy.associate` or
+            `bcfl.trackers.Tracker.step`.
         answers: function from a request to its answer, or mapping of answers by request. A request
             answered by None, or without an entry, counts as unanswered. None if the generator is
             expected to make no request.

@@ -83,8 +83,8 @@ class FederationState:
         client_info: description of each client so far.
         scores: reported losses of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
-        cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
-        releases: of each client so far, see `Ledger.releases`.
+        cached: client and key of blocks that they keep, see `bcfl.rounds.Ledger.bytes_down`.
+        releases: of each client so far, see `bcfl.rounds.Ledger.releases`.
         origin: what the run began with.
     """
 

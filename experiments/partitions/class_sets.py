@@ -46,7 +46,7 @@ def n_class(
         classes_per_client: number of classes of each client, among the non-empty classes.
         seed: seed of the partition.
         drop_unused: whether to drop classes without clients, where there are too few clients.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, a class has no client and `drop_unused` is false,
@@ -93,7 +93,7 @@ def cluster_n_class(
         classes: number of classes of each group, and of each client among those of its group.
         seed: seed of the partition.
         drop_unused: whether to drop classes without a group or client, where there are too few.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, a class has no client and `drop_unused` is false,

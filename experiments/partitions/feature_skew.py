@@ -32,7 +32,7 @@ def iid(
         dataset: data set; each sample is used once.
         clients: number of clients.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -62,7 +62,7 @@ def rotated(
         groups: 1, 2 or 4, so that rotations are exact.
         clients: number of clients.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or the inputs are not images of a suitable shape.
@@ -99,7 +99,7 @@ def skewed_sizes(
         clients: number of clients.
         alpha: concentration; smaller values give more skew.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -136,7 +136,7 @@ def by_domain(
         clients: number of clients.
         seed: seed of the partition.
         group_sizes: number of clients of each domain; even by default.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: the data set has one domain, an argument is out of range, or a domain has too

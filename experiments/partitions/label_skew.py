@@ -54,7 +54,7 @@ def two_stage_dirichlet(
         alpha: concentration over groups, and over the clients of a group.
         seed: seed of the partition.
         group_sizes: number of clients of each group; even by default.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or no draw gave sufficiently large groups.
@@ -113,7 +113,7 @@ def dirichlet(
         clients: number of clients.
         alpha: concentration; smaller values give more skew.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -155,7 +155,7 @@ def label_proportions(
         alpha: concentration; smaller values give more skew.
         seed: seed of the partition.
         group_sizes: number of clients of each group; even by default.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or a client cannot get `min_samples` samples.

@@ -58,14 +58,16 @@ def ocfl(
         balanced: whether groups and classes are balanced.
         disjoint: whether each sample belongs to at most one client.
         seed: seed of the partition.
-        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see `Split`.
+        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see
+            `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or a client cannot get `min_samples` samples.
 
     References:
         Zuziak, Pellungrini, Rinzivillo (2025), "One-shot clustering for federated learning". There
-        a test sample of one client may be a training sample of another, see `shared_ocfl`.
+        a test sample of one client may be a training sample of another, see
+        `experiments.partitions.shared_ocfl`.
     """
     split, sizes = _checked(dataset, clients, balanced, options)
     pool, held_out = _pool(dataset)
@@ -112,7 +114,8 @@ def shared_ocfl(
         overlapping: whether any two groups have common classes.
         balanced: whether groups and classes are balanced.
         seed: seed of the partition.
-        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see `Split`.
+        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see
+            `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range.

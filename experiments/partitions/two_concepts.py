@@ -35,7 +35,7 @@ def shifted_labels(
         dataset: data set, divided evenly at random; each sample is used once.
         clients: number of clients; those with even numbers have the original samples.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -64,10 +64,11 @@ def noisy(
         clients: number of clients; those with even numbers have the original samples.
         noise: variance of the Gaussian noise, and share of salt-and-pepper pixels; those of `NOISE`
             by default.
-        by_index: see `Noise`.
-        standardised: whether all clients' pixels are standardised; see `standardised_pixels`.
+        by_index: see `experiments.partitions.concepts.Noise`.
+        standardised: whether all clients' pixels are standardised; see
+            `experiments.partitions.concepts.standardised_pixels`.
         seed: seed of the partition and of the noise.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -94,7 +95,7 @@ def merged_classes(
         clients: number of clients; those with even numbers have the original samples.
         small_share: share of their samples that the other clients keep.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -132,7 +133,7 @@ def label_halves(
             random labels in training and are left out of the test. This is the authors' program,
             which deviates from their description.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.

@@ -24,7 +24,7 @@ def writers(
         clients: number of clients, drawn at random from the writers with at least `min_samples`
             samples.
         seed: seed of the draw, and of the train-test split.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.writers.Split`.
 
     Raises:
         ValueError: writers are unknown, or too few of them have enough samples.
