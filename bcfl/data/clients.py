@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import described, inputs_tensor, targets_tensor
+from bcfl.data.faults import check_finite, without_frame
 from bcfl.data.sources import Columns, samples_of
 from bcfl.runtime.numbers import as_whole
 from bcfl.runtime.seeds import generator
@@ -66,10 +67,9 @@ class View:
             )
         if not self.inputs.is_floating_point():
             raise TypeError(f"inputs must be floating point, got {self.inputs.dtype}")
-        if not math.isfinite(largest_magnitude(self.inputs)):
-            raise ValueError("inputs must be finite, got NaN or inf")
-        if self.targets.is_floating_point() and not math.isfinite(largest_magnitude(self.targets)):
-            raise ValueError("targets must be finite, got NaN or inf")
+        for name, given in (("inputs", self.inputs), ("targets", self.targets)):
+            if given.is_floating_point() and not math.isfinite(largest_magnitude(given)):
+                check_finite(given.detach().cpu().double().numpy(), name)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -90,7 +90,7 @@ class View:
             TypeError: inputs or targets are masked, complex or no numbers.
             ValueError: inputs and targets differ in length, or inputs are not finite.
         """
-        return cls(inputs_tensor(inputs), targets_tensor(targets))
+        return cls(inputs_tensor(without_frame(inputs)), targets_tensor(targets))
 
     def take(self, indices: Tensor) -> View:
         """The samples at (n,) int64 `indices`, in that order."""
