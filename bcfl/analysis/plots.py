@@ -36,6 +36,7 @@ from bcfl.drawing import (
 )
 from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.runtime import as_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,11 +243,23 @@ def _named(runs: Runs) -> Mapping[str, Run]:
     return named
 
 
+def _check_axes(given: Sequence[object]) -> None:
+    from matplotlib.axes import Axes
+
+    for one in given:
+        if not isinstance(one, Axes):
+            raise TypeError(
+                "ax must be Axes of matplotlib, such as pyplot.figure().add_subplot() makes, got "
+                f"{as_given(one)}"
+            )
+
+
 def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], Figure]) -> Drawn:
     """The axes of a run, or (panels,) those of several, drawn on in the style of all figures."""
     given = list(np.ravel(np.array([] if ax is None else ax, dtype=object)))
     if ax is not None and len(given) != count:
         raise ValueError(f"ax must be {count} axes, one for each run, got {len(given)}")
+    _check_axes(given)
     with in_style():
         figure = draw(given)
     if ax is None:

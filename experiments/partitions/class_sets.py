@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly, raise_to_minimum
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
     Partition,
@@ -25,6 +26,7 @@ Holds = NDArray[np.bool_]
 MAX_DRAWS = 1000
 
 
+@with_checks
 def n_class(
     dataset: Dataset,
     clients: int = 40,
@@ -69,6 +71,7 @@ def n_class(
     )
 
 
+@with_checks
 def cluster_n_class(
     dataset: Dataset,
     groups: int = 4,

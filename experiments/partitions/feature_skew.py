@@ -10,6 +10,7 @@ import numpy as np
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import check_alpha, evenly, largest_remainder
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, Place, Samples
 from experiments.partitions.partition import (
     Indices,
@@ -21,6 +22,7 @@ from experiments.partitions.partition import (
 )
 
 
+@with_checks
 def iid(
     dataset: Dataset, clients: int = 40, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
@@ -42,6 +44,7 @@ def iid(
     )
 
 
+@with_checks
 def rotated(
     dataset: Dataset,
     groups: int = 4,
@@ -90,6 +93,7 @@ def rotated(
     )
 
 
+@with_checks
 def skewed_sizes(
     dataset: Dataset,
     clients: int = 40,
@@ -126,6 +130,7 @@ def skewed_sizes(
     return Assembly(name="skewed-sizes", seed=seed, split=split).build(dataset, parts)
 
 
+@with_checks
 def by_domain(
     dataset: Dataset,
     clients: int = 10,

@@ -17,6 +17,7 @@ from experiments.partitions.allocation import (
     proportioned,
     raise_to_minimum,
 )
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
     Partition,
@@ -30,6 +31,7 @@ MAX_DRAWS = 1000
 SMALLEST_GROUP = 0.3
 
 
+@with_checks
 def two_stage_dirichlet(
     dataset: Dataset,
     groups: int = 4,
@@ -93,6 +95,7 @@ def two_stage_dirichlet(
     )
 
 
+@with_checks
 def dirichlet(
     dataset: Dataset,
     clients: int = 40,
@@ -128,6 +131,7 @@ def dirichlet(
     return Assembly(name="dirichlet", seed=seed, split=split).build(dataset, shares)
 
 
+@with_checks
 def label_proportions(
     dataset: Dataset,
     groups: int | None = None,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, proportioned
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
     Indices,
@@ -28,6 +29,7 @@ UNEQUAL = {15: (3, 7, 5), 30: (7, 14, 9)}
 TEST_FRACTION = 0.3
 
 
+@with_checks
 def ocfl(
     dataset: Dataset,
     clients: int = 15,
@@ -92,6 +94,7 @@ def ocfl(
     return assembly.build(dataset, deal(pool, counts, seed), labels)
 
 
+@with_checks
 def shared_ocfl(
     dataset: Dataset,
     clients: int = 15,

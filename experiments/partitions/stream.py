@@ -13,6 +13,7 @@ from bcfl.data import view_name
 from bcfl.runtime import check_whole, generator
 from experiments.config.options import chosen
 from experiments.datasets.dataset import Dataset
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
 from experiments.partitions.concepts import (
     CONCEPTS,
@@ -35,6 +36,7 @@ SWITCH = 0.5
 OTHER_CONCEPT = "excluded by the concept of the step"
 
 
+@with_checks
 def stream(  # noqa: PLR0913 - keywords with defaults
     dataset: Dataset,
     clients: int = 20,

@@ -8,6 +8,7 @@ import numpy as np
 
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Alter, Assembly, deal
 from experiments.partitions.concepts import (
     SMALL_SHARE,
@@ -24,6 +25,7 @@ from experiments.partitions.feature_skew import equal_parts
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients
 
 
+@with_checks
 def shifted_labels(
     dataset: Dataset, clients: int = 20, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
@@ -42,6 +44,7 @@ def shifted_labels(
     return _alternating("shifted-labels", dataset, clients, seed, alter, options)
 
 
+@with_checks
 def noisy(
     dataset: Dataset,
     clients: int = 20,
@@ -75,6 +78,7 @@ def noisy(
     return _alternating("noisy", used, clients, seed, alter, options)
 
 
+@with_checks
 def merged_classes(
     dataset: Dataset,
     clients: int = 20,
@@ -112,6 +116,7 @@ def merged_classes(
     )
 
 
+@with_checks
 def label_halves(
     dataset: Dataset,
     clients: int = 20,

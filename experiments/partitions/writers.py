@@ -8,10 +8,12 @@ import numpy as np
 
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients
 
 
+@with_checks
 def writers(
     dataset: Dataset, clients: int = 20, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
