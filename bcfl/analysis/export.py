@@ -1,4 +1,4 @@
-"""The posterior over associations of all rounds as a labelled xarray data set, and as NetCDF."""
+"""The posterior over associations with names: data frames of pandas, a data set of xarray."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
@@ -26,6 +27,55 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "is_belief": ("1", "whether the hypotheses of a round hold beliefs, or associations alone"),
     "log_captured_mass": ("nat", "log of the share of the round's weight that was kept"),
 }
+
+
+def association_dataframe(hypotheses: HypothesisSet) -> pandas.DataFrame:
+    """Association probabilities as a data frame: clients, by name, by clusters.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed.
+    """
+    pd, probabilities = required_pandas(), hypotheses.association_probabilities()
+    clusters = pd.RangeIndex(probabilities.shape[1], name="cluster")
+    frame: pandas.DataFrame = pd.DataFrame(probabilities, _names(pd, hypotheses), clusters)
+    return frame
+
+
+def co_association_dataframe(hypotheses: HypothesisSet) -> pandas.DataFrame:
+    """Co-association probabilities as a data frame: clients by clients, by name.
+
+    Args:
+        hypotheses: weighted hypotheses of one round.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed.
+    """
+    pd, together = required_pandas(), hypotheses.co_association()
+    others = _names(pd, hypotheses, "other_client")
+    frame: pandas.DataFrame = pd.DataFrame(together, _names(pd, hypotheses), others)
+    return frame
+
+
+def required_pandas() -> Any:  # noqa: ANN401 - a module
+    """The module `pandas`.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
+        ) from error
+    return pandas
+
+
+def _names(pd: Any, hypotheses: HypothesisSet, name: str = "client") -> Any:  # noqa: ANN401
+    return pd.Index(hypotheses.best.association.clients, name=name)
 
 
 def to_xarray(

@@ -43,6 +43,10 @@ Result = TypeVar("Result")
 class Run:
     """The outcome of a federation: hypotheses, rounds, scores, predictions and figures.
 
+    Arrays with an entry for each client follow `clients`, whose names are in alphabetical order
+    (`client-10` before `client-2`), whatever the order in which the federation was given them.
+    `association_dataframe` and `co_association_dataframe`, the graphs and `to_xarray` have names.
+
     Attributes:
         model: the architecture.
         state: state after the last round, from which the run can be continued.
@@ -79,19 +83,33 @@ class Run:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """Client names, in the order of the rows of all matrices."""
+        """Client names in alphabetical order: that of the rows of all matrices."""
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) probability of each client in each cluster, over all hypotheses.
 
-        Rows sum to 1; the row of a client never seen, of which nothing is known, is zero. How
-        clients are trained is another matter: see `hypotheses.best.association`.
+        Rows follow `clients`, and sum to 1; the row of a client never seen, of which nothing is
+        known, is zero. How clients are trained is another matter: see
+        `hypotheses.best.association`.
         """
         return self.hypotheses.association_probabilities()
 
+    def association_dataframe(self) -> pandas.DataFrame:
+        """`association_probabilities` as a data frame: clients, by name, by clusters.
+
+        `run.association_dataframe().loc["anna"]` is the row of one client.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        return export.association_dataframe(self.hypotheses)
+
     def association_entropy(self) -> NDArray[np.float64]:
-        """(clients,) entropy of each client's association, nats; greatest if never seen."""
+        """(clients,) entropy of each client's association, nats; greatest if never seen.
+
+        In the order of `clients`.
+        """
         p = self.association_probabilities()
         entropy: NDArray[np.float64] = scipy.special.entr(p).sum(axis=1)
         return np.where(p.any(axis=1), entropy, np.log(p.shape[1]))
@@ -117,8 +135,21 @@ class Run:
         return smoothed_associations(self._history, round)
 
     def co_association(self) -> NDArray[np.float64]:
-        """(clients, clients) probability that two share a cluster; the diagonal is 1."""
+        """(clients, clients) probability that two share a cluster; the diagonal is 1.
+
+        Rows and columns follow `clients`.
+        """
         return self.hypotheses.co_association()
+
+    def co_association_dataframe(self) -> pandas.DataFrame:
+        """`co_association` as a data frame: clients by clients, by name.
+
+        `run.co_association_dataframe().loc["anna", "ben"]` is the probability of one pair.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        return export.co_association_dataframe(self.hypotheses)
 
     def association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
         """Clients, joined by the probability of sharing a cluster; see `graphs.association_graph`.
