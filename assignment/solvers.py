@@ -90,7 +90,8 @@ def iter_assignments(
         lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
         upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
         max_excess: stop beyond this cost above the best, in nats.
-        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the fastest that applies.
+        solver: name of a search algorithm (see `assignment.SOLVERS`); "auto" takes the fastest that
+            applies.
 
     Returns:
         A lazy iterator; the first association is the best one.
@@ -124,7 +125,8 @@ def m_best_assignments(
         lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
         upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
         max_excess: leave out associations beyond this cost above the best, in nats.
-        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the fastest that applies.
+        solver: name of a search algorithm (see `assignment.SOLVERS`); "auto" takes the fastest that
+            applies.
 
     Returns:
         The associations with their log-weights and captured probability mass.

@@ -130,7 +130,7 @@ class Federation:
         self.method = knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
-            raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}")
+            raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype!r}")
         self.evaluate, self.objectives = checked_switches(evaluate=evaluate, objectives=objectives)
         self.dtype, self.privacy = dtype, checked_privacy(privacy)
         self.device = device_named(device)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
+    from bcfl.analysis.run import Run
+
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "hypothesis_weight": ("1", "probability of a hypothesis; NaN where a round kept fewer"),
     "label": ("1", "cluster of a client in a hypothesis; -1 if never seen, or no such hypothesis"),
@@ -29,33 +31,38 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def association_dataframe(hypotheses: HypothesisSet) -> pandas.DataFrame:
-    """Association probabilities as a data frame: clients, by name, by clusters.
+def association_dataframe(self: Run) -> pandas.DataFrame:
+    """Probability of each client, by name, in each cluster, as a data frame.
 
-    Args:
-        hypotheses: weighted hypotheses of one round.
+    `run.association_dataframe().loc["anna"]` is the row of one client.
+
+    Returns:
+        The values of `association_probabilities`, with index `client` and columns `cluster`.
 
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
-    pd, probabilities = required_pandas(), hypotheses.association_probabilities()
+    pd, probabilities = required_pandas(), self.association_probabilities()
+    names = pd.Index(self.clients, name="client")
     clusters = pd.RangeIndex(probabilities.shape[1], name="cluster")
-    frame: pandas.DataFrame = pd.DataFrame(probabilities, _names(pd, hypotheses), clusters)
+    frame: pandas.DataFrame = pd.DataFrame(probabilities, names, clusters)
     return frame
 
 
-def co_association_dataframe(hypotheses: HypothesisSet) -> pandas.DataFrame:
-    """Co-association probabilities as a data frame: clients by clients, by name.
+def co_association_dataframe(self: Run) -> pandas.DataFrame:
+    """Probability that two clients, by name, share a cluster, as a data frame.
 
-    Args:
-        hypotheses: weighted hypotheses of one round.
+    `run.co_association_dataframe().loc["anna", "ben"]` is the probability of one pair.
+
+    Returns:
+        The values of `co_association`, with index `client` and columns `other_client`.
 
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
-    pd, together = required_pandas(), hypotheses.co_association()
-    others = _names(pd, hypotheses, "other_client")
-    frame: pandas.DataFrame = pd.DataFrame(together, _names(pd, hypotheses), others)
+    pd = required_pandas()
+    names, others = (pd.Index(self.clients, name=axis) for axis in ("client", "other_client"))
+    frame: pandas.DataFrame = pd.DataFrame(self.co_association(), names, others)
     return frame
 
 
@@ -72,10 +79,6 @@ def required_pandas() -> Any:  # noqa: ANN401 - a module
             "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
         ) from error
     return pandas
-
-
-def _names(pd: Any, hypotheses: HypothesisSet, name: str = "client") -> Any:  # noqa: ANN401
-    return pd.Index(hypotheses.best.association.clients, name=name)
 
 
 def to_xarray(

@@ -44,6 +44,9 @@ def support_graph(
         hypothesis: with the outcomes of support tests in its state; without any there are no such
             edges.
         groups: true group of each client.
+
+    Returns:
+        A directed networkx graph of kind `support`.
     """
     import networkx as nx
 
@@ -99,6 +102,9 @@ def association_graph(
         groups: true group of each client.
         min_probability: leave out edges below this; edges of probability 0 are never there.
 
+    Returns:
+        An undirected networkx graph of kind `association`.
+
     Raises:
         ValueError: `min_probability` is not in [0, 1].
     """
@@ -128,6 +134,9 @@ def accumulated_association_graph(
         history: snapshots of the rounds.
         groups: true group of each client.
         min_probability: leave out edges below this; edges of probability 0 are never there.
+
+    Returns:
+        An undirected networkx graph of kind `association`.
 
     Raises:
         ValueError: no round was done, or `min_probability` is not in [0, 1].
@@ -181,6 +190,9 @@ def client_cluster_graph(
     Args:
         hypotheses: weighted hypotheses of one round.
         groups: true group of each client, None where it is unknown.
+
+    Returns:
+        An undirected bipartite networkx graph of kind `client-cluster`.
     """
     probabilities = hypotheses.association_probabilities()
     import networkx as nx
@@ -211,6 +223,12 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     and `non_empty` (number of clusters with clients). Round 0 is the start. A proposal is made from
     the trainings of its own round, so its parent is the hypothesis of the round before that these
     belong to; it survives if it is the parent of a hypothesis of the next round.
+
+    Args:
+        history: snapshots of the rounds, such as `run.state.history`.
+
+    Returns:
+        A directed networkx graph of kind `hypothesis-tree`; edges lead to the later round.
     """
     import networkx as nx
 

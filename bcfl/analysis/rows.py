@@ -204,6 +204,9 @@ def to_dataframe(rows: Sequence[Row]) -> pandas.DataFrame:
     Args:
         rows: of the rounds.
 
+    Returns:
+        A line for each row, in order; unknown numbers are NaN.
+
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
@@ -224,7 +227,9 @@ def as_dataframe(lines: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
 
 
 def numbers(row: Row) -> dict[str, float | None]:
-    """The numbers of a row by the names of columns, lists left out; see `to_dataframe`.
+    """The numbers of a row by the names of columns, lists left out.
+
+    See `bcfl.analysis.rows.to_dataframe`.
 
     Args:
         row: of a round.

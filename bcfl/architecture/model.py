@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from bcfl.architecture.building import built
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
 from bcfl.runtime import is_whole
 from posteriors.curvature.likelihood import Likelihood
@@ -220,7 +221,7 @@ class Model:
         Raises:
             ValueError: it is shared, and cannot be copied.
         """
-        copied = self._is_shared
+        copied = self.is_shared
         module = self.build()
         if copied and any(map(is_altered, module.modules())):
             raise ValueError(
@@ -230,10 +231,14 @@ class Model:
         return copy.deepcopy(module) if copied else module
 
     @cached_property
-    def _is_shared(self) -> bool:
-        """Whether two calls of `build` return one module, or parts in common."""
+    def is_shared(self) -> bool:
+        """Whether two calls of `build` return one module, or parts in common.
+
+        Raises:
+            ValueError: `build` fails, or gives no module of known sizes.
+        """
         with standard_switches(), seeded(0):
-            first, second = self.build(), self.build()
+            first, second = built(self.build, self.name), built(self.build, self.name)
         parts = {id(part) for part in (*first.modules(), *first.parameters(), *first.buffers())}
         others = (*second.modules(), *second.parameters(), *second.buffers())
         return any(id(part) in parts for part in others)

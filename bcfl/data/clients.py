@@ -176,7 +176,7 @@ class ClientData:
         test: tuple[ArrayLike | Tensor, ArrayLike | Tensor] | None = None,
         group: int | None = None,
     ) -> ClientData:
-        """Build a client from copies of pairs of inputs and targets; see `View.from_arrays`.
+        """Build a client from copies of pairs of inputs and targets; see `bcfl.View.from_arrays`.
 
         Args:
             client: name of the client.
@@ -227,7 +227,7 @@ class ClientData:
         Raises:
             TypeError: a data set is none of these, has no length, or its samples are no pairs.
             ValueError: there is no sample or no such column, or samples differ in shape; see also
-                `from_arrays`.
+                `bcfl.ClientData.from_arrays`.
         """
         client, pairs = checked_name(client), []
         for name, source in ((TRAIN, train), (TEST, test)):

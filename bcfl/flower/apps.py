@@ -46,9 +46,10 @@ def client_app(open_client: OpenClient, deployment: OpenDeployment) -> ClientApp
     """The `ClientApp` of nodes that hold one client each.
 
     Args:
-        open_client: reads the samples, on the node; see `read_client`. A node's configuration may
-            also name a `device`, by default `cpu`, and with `privacy` must name `secret`: a file
-            of at least 32 bytes that this node alone can read, such as the key of the node.
+        open_client: reads the samples, on the node; see `bcfl.flower.read_client`. A node's
+            configuration may also name a `device`, by default `cpu`, and with `privacy` must name
+            `secret`: a file of at least 32 bytes that this node alone can read, such as the key of
+            the node.
         deployment: as for `server_app`; from the server's run configuration.
 
     Raises:

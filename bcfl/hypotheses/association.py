@@ -132,7 +132,7 @@ class Association:
         return self.position[client]
 
     def label(self, client: str) -> int:
-        """Cluster of a client, -1 if it was never seen; see `row`."""
+        """Cluster of a client, -1 if it was never seen; see `bcfl.Association.row`."""
         return int(self.labels[self.row(client)])
 
     def updated(self, labels: Mapping[str, int]) -> Association:

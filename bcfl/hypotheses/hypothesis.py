@@ -237,7 +237,7 @@ class HypothesisSet:
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) probability of each client's cluster, over the kept hypotheses.
 
-        Mixes what each hypothesis believes (see `Hypothesis.membership`).
+        Mixes what each hypothesis believes (see `bcfl.Hypothesis.membership`).
 
         Cluster labels are not identified across hypotheses, so the clusters of each are matched to
         those of the most probable one before summing; unmatched clusters follow. The row of a
@@ -254,7 +254,7 @@ class HypothesisSet:
     def co_association(self) -> NDArray[np.float64]:
         """(clients, clients) probability that two clients share a cluster.
 
-        The mean of `Hypothesis.co_association` over hypotheses by their weights: the sum over
+        The mean of `bcfl.Hypothesis.co_association` over hypotheses by their weights: the sum over
         hypotheses h of w_h times the sum over clusters k of p_ik p_jk. Pairs are averaged one by
         one, so that clusters need no matching, over the hypotheses that have seen both clients. The
         diagonal is 1; a client never seen shares a cluster with no other.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from reprlib import repr as shortened
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,7 +23,7 @@ from bcfl.policies.trainings import trainings as trainings
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Replies, Steps, Train
-from bcfl.runtime import as_whole, nearest
+from bcfl.runtime import as_given, as_whole, nearest
 
 
 @runtime_checkable
@@ -214,8 +215,11 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
         num_samples: training samples of the clients, for objectives with regularisers.
 
     Raises:
+        TypeError: the labels are no mapping, or the objective is no `Objective`.
         ValueError: an unknown client, or a cluster that is no whole number or out of range.
     """
+    if not isinstance(objective, Objective):
+        raise TypeError(f"objective must be a bcfl.Objective, got {as_given(objective)}")
     keys = [posterior.key for posterior in parent.clusters]
     labels = _checked_labels(labels, parent.association, len(keys))
     clients = sorted(labels)
@@ -240,6 +244,11 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
 def _checked_labels(
     labels: Mapping[str, int], association: Association, num_clusters: int
 ) -> dict[str, int]:
+    if not isinstance(labels, Mapping):
+        raise TypeError(
+            "labels must be a mapping from client to cluster, such as "
+            f"{ {association.clients[0]: 0} }, got {shortened(labels)}"
+        )
     unknown = [client for client in labels if client not in association.position]
     if unknown:
         raise ValueError(

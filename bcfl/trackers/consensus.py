@@ -43,7 +43,7 @@ class Consensus:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank, train for the M best, and merge. See `Tracker.step`."""
+        """Rank, train for the M best, and merge. See `bcfl.trackers.Tracker.step`."""
         weighted, info, successors = yield from follow(
             hypotheses, policy, aggregation, context, self.num_associations
         )

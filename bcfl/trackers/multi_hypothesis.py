@@ -48,7 +48,10 @@ class MultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank over all hypotheses, cap, prune, and train the survivors. See `Tracker.step`."""
+        """Rank over all hypotheses, cap, prune, and train the survivors.
+
+        See `bcfl.trackers.Tracker.step`.
+        """
         after, info, _ = yield from follow(
             hypotheses, policy, aggregation, context, self.max_hypotheses, self.min_weight
         )
@@ -71,7 +74,7 @@ class Greedy:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """The multi-hypothesis tracker with one hypothesis. See `Tracker.step`."""
+        """The multi-hypothesis tracker with one hypothesis. See `bcfl.trackers.Tracker.step`."""
         return (yield from MultiHypothesis(1).step(hypotheses, policy, aggregation, context))
 
 
@@ -94,7 +97,9 @@ class Exact:
         return None
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
-        """Refuse a federation whose first round would exceed the limit. See `Validates.check`.
+        """Refuse a federation whose first round would exceed the limit.
+
+        See `bcfl.policies.policy.Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
@@ -109,7 +114,9 @@ class Exact:
     def check_rounds(
         self, num_hypotheses: int, num_clusters: int, num_participants: int, rounds: range
     ) -> None:
-        """Refuse rounds after which the limit would be exceeded. See `ChecksRounds.check_rounds`.
+        """Refuse rounds after which the limit would be exceeded.
+
+        See `bcfl.trackers.tracker.ChecksRounds.check_rounds`.
 
         Args:
             num_hypotheses: hypotheses before the first of them.
@@ -132,7 +139,7 @@ class Exact:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Expand without pruning. See `Tracker.step`.
+        """Expand without pruning. See `bcfl.trackers.Tracker.step`.
 
         Raises:
             ValueError: the number of hypotheses would exceed the limit.

@@ -58,9 +58,9 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
     `optdigits` is part of scikit-learn, and `rendered-digits` are drawn.
 
     Args:
-        name: a known name (see `available`), the name of a local file or folder, a path, a name
-            that a package registers, or `module:object` of a `Dataset` or of a function that makes
-            one.
+        name: a known name (see `experiments.datasets.available`), the name of a local file or
+            folder, a path, a name that a package registers, or `module:object` of a `Dataset` or of
+            a function that makes one.
         data_dir: directory that is searched first.
 
     Raises:

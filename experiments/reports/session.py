@@ -58,8 +58,8 @@ def save(
     """Save a run, or several by name, in a folder like those of `bcfl run`, with their report.
 
     `open` and the commands report, compare, graph, explain and uncertainty take the folder. The
-    last two need samples and network: these are not saved, but found by `federation`. `Run.save`
-    saves one run without the report.
+    last two need samples and network: these are not saved, but found by `federation`.
+    `bcfl.Run.save` saves one run without the report.
 
     Args:
         runs: a run, or several by name.

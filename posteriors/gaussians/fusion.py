@@ -130,7 +130,7 @@ def fuse_without(
     left out are subtracted; the cost is linear in the number of local posteriors.
 
     Args:
-        rule: Name of the rule, see `fuse`.
+        rule: Name of the rule, see `posteriors.fuse`.
         prior: Prior of this round at the server, (..., parameters).
         local: Local posteriors with means of the prior's shape.
         left_out: For each result, the indices in `local` that do not contribute to it.

@@ -42,7 +42,7 @@ class LastLayerLaplace:
     max_parameters: int = 3000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         self._indices(module, inputs)
         _check_copy(module, inputs)
@@ -66,7 +66,7 @@ class LastLayerLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         check_prior(module, prior)
         indices = self._indices(module, inputs)
         return _dense_fit("laplace-last-layer", module, (inputs, targets), prior, indices, self)
@@ -89,7 +89,7 @@ class FullLaplace:
     max_parameters: int = 3000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _refuse_frozen("laplace-full", module)
         _refuse_many("laplace-full", len(free_indices(module)), self.max_parameters)
@@ -105,7 +105,7 @@ class FullLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         self.check(module, inputs, prior)
         indices = free_indices(module)
         return _dense_fit("laplace-full", module, (inputs, targets), prior, indices, self)
@@ -136,7 +136,7 @@ class SubnetworkLaplace:
             raise ValueError(f"size must be at least 1, got {self.size}")
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _refuse_frozen("laplace-subnetwork", module)
         targets = some_targets(module, inputs, self.likelihood)
@@ -152,7 +152,7 @@ class SubnetworkLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         check_prior(module, prior)
         _refuse_frozen("laplace-subnetwork", module)
         curvature = diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)

@@ -2,8 +2,10 @@
 
 import doctest
 import importlib
+import inspect
 import re
 import sys
+from functools import cached_property
 from pathlib import Path
 from pkgutil import walk_packages
 from types import SimpleNamespace
@@ -13,7 +15,7 @@ import pytest
 from torch import nn
 
 import bcfl
-from bcfl import ClientData, Federation, Model, methods
+from bcfl import ClientData, Federation, Model, Run, methods
 from bcfl.analysis.rows import privacy_columns
 from experiments.runs.summary import as_csv
 
@@ -28,6 +30,9 @@ FENCED = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", flags=re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 DOTTED = re.compile(r"`((?:bcfl|assignment|posteriors|experiments)(?:\.\w+)+)[(`]")
+FILES = {"json", "jsonl", "npz", "safetensors"}
+VARIABLES = {"hypotheses", "ledger", "method", "privacy", "run"}
+"""Names of modules that stand for objects in docstrings, as in `run.predict`."""
 DRAWN = (
     "Bigl Bigr Delta Gamma Lambda alpha approx bar beta bigl bigr cos cup delta dots ell eta "
     "exp frac gamma in lVert lambda lceil left leftarrow leq log mathrm max mid min mu odot "
@@ -35,6 +40,8 @@ DRAWN = (
     "underset varepsilon "
 )
 """Commands of formulas that the pages are known to draw; others may show as text."""
+REFERENCE = re.compile(r"`([a-zA-Z_]\w*(?:\.\w+)+)[`(]")
+SEE = re.compile(r"[Ss]ee\s+(?:also\s+)?`(\w+)`")
 ENTRY_POINTS = {"bcfl.datasets", "bcfl.partitions", "bcfl.models"}
 WORDS = ("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training")
 
@@ -183,6 +190,65 @@ def test_links_to_results_lead_to_their_copies_in_the_site(generated):
 def test_names_of_the_packages_are_there(page):
     for name in set(DOTTED.findall(page.read_text("utf-8"))) - ENTRY_POINTS:
         assert exists(name), name
+
+
+def documented(reference):
+    """Public modules, classes, functions and methods by their full names."""
+    found = {}
+    for module in reference.MODULES:
+        found[module] = importlib.import_module(module)
+        for name, value in reference.public(module).items():
+            found[f"{module}.{name}"] = value
+            members = vars(value).items() if inspect.isclass(value) else ()
+            found |= {f"{module}.{name}.{k}": v for k, v in members if not k.startswith("_")}
+    return {name: value for name, value in found.items() if has_text(value)}
+
+
+def has_text(value):
+    methods_too = inspect.isroutine(value) or isinstance(value, property | cached_property)
+    return inspect.ismodule(value) or inspect.isclass(value) or methods_too
+
+
+def test_references_in_docstrings_are_full_names(reference):
+    """What `help` takes: no name of a module or class without its package."""
+    packages = {module.partition(".")[0] for module in reference.MODULES}
+    inner = {path.stem for package in packages for path in (ROOT / package).rglob("*.py")}
+    inner |= {path.name for package in packages for path in (ROOT / package).rglob("*/")}
+    short = []
+    for place, value in documented(reference).items():
+        text = inspect.getdoc(value) or ""
+        short += [(place, name) for name in SEE.findall(text)]
+        for name in REFERENCE.findall(text):
+            head, _, rest = name.partition(".")
+            if head in packages:
+                assert exists(name), (place, name)
+            elif rest not in FILES and (head in inner - VARIABLES or head[0].isupper()):
+                short.append((place, name))
+    assert not short, "\n".join(map(str, short))
+
+
+def test_help_of_a_run_shows_methods_that_take_the_run_as_self():
+    for name, value in vars(Run).items():
+        if inspect.isfunction(value) and not name.startswith("__"):
+            assert next(iter(inspect.signature(value).parameters)) == "self", name
+            assert not re.search(r"^ +runs?: ", value.__doc__ or "", flags=re.MULTILINE), name
+
+
+def test_defaults_that_were_measured_name_the_section_of_a_study():
+    entries = [*methods.RECIPES.values(), *methods.COMBINATORS.values()]
+    sources = {option.source for entry in entries for option in entry.options.values()}
+    measured = {source for source in sources if source.startswith("measured")}
+    assert measured
+    for source in measured:
+        study, title = re.fullmatch(r'measured, studies/([\w-]+) \("(.+)"\)', source).groups()
+        text = (MEASURED / "results" / "studies" / f"{study}.md").read_text("utf-8")
+        assert re.search(rf"^#+ {re.escape(title)}$", text, flags=re.MULTILINE), source
+
+
+def test_help_of_an_option_says_its_default_and_where_it_is_from():
+    text = " ".join(inspect.getdoc(methods.bcfl_race).split())
+    assert "Default: 0.8; measured, studies/association-posterior" in text
+    assert "Default: 'ggn'; the Gauss-Newton matrix" in text
 
 
 def exists(name):

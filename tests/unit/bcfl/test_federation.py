@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Method, Model, Objective, checkpoint, methods
+from bcfl.executors import Privacy
 from bcfl.policies import FedAvg, KMeansAssociation, WarmUp
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 from tests.recipes import built
@@ -30,6 +31,7 @@ def data(inputs, targets, name="a"):
             {"dtype": torch.int64},
             r"dtype must be torch\.float32 or torch\.float64, got torch\.int64",
         ),
+        ({"dtype": "float32"}, r"dtype must be torch\.float32 or .*, got 'float32'"),
         ({"dtype": torch.float16}, "dtype must be .*, got torch.float16"),
         (
             {"method": KMeansAssociation(num_clusters=5, objective=Objective())},
@@ -257,6 +259,19 @@ def test_what_is_no_method_is_refused(linear, clients, method):
         TypeError, match="method must be a method or a policy with `associate`, got"
     ):
         Federation(clients, linear, method)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": methods.ifca}, r"function ifca; call it: methods\.ifca\(num_clusters="),
+        ({"method": FedAvg}, r"got the class FedAvg; call it: FedAvg\(objective\)"),
+        ({"privacy": Privacy}, r"privacy must be .*, got the class Privacy; call it: Privacy\("),
+    ],
+)
+def test_what_was_not_called_is_refused_with_its_call(linear, clients, arguments, message):
+    with pytest.raises(TypeError, match=message):
+        Federation(**{"clients": clients, "model": linear, "method": ONE, **arguments})
 
 
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
