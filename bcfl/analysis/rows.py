@@ -15,6 +15,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bcfl.analysis import metrics
+from bcfl.analysis.export import required_pandas
 from bcfl.rounds import checkpoint
 from bcfl.runtime.folders import MethodFiles, whole_lines
 
@@ -225,13 +226,8 @@ def as_dataframe(lines: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
-        ) from error
-    return pandas.DataFrame(lines)
+    frame: pandas.DataFrame = required_pandas().DataFrame(lines)
+    return frame
 
 
 def numbers(row: Row) -> dict[str, float | None]:

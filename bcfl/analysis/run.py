@@ -46,6 +46,7 @@ class Run:
     `bcfl.Federation.run` returns it. Its methods, by what they are for:
 
     - Who is with whom: `association_probabilities`, `association_entropy`, `co_association`;
+      `association_dataframe` and `co_association_dataframe` have the names of the clients;
       `hypotheses` has the weighted hypotheses, `smoothed` and `ancestor_shares` look back.
     - Predicting: `predict` for a client of the federation, `predict_new` for one that was never
       seen, `predict_values` for numbers, `network` for the plain network of a client. `tuned`
@@ -54,6 +55,9 @@ class Run:
     - Graphs and figures: `association_graph`, `client_cluster_graph`, `hypothesis_tree`, and
       `plot_...`.
     - Saving and exporting: `save`, `to_xarray`, `to_netcdf`, `to_arviz`, `to_pyro`.
+
+    Arrays with an entry for each client follow `clients`, whose names are in alphabetical order
+    (`client-10` before `client-2`), whatever the order in which the federation was given them.
 
     Attributes:
         model: the architecture.
@@ -101,7 +105,7 @@ class Run:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """Client names, in the order of the rows of all matrices."""
+        """Client names in alphabetical order: that of the rows of all matrices."""
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
@@ -130,8 +134,8 @@ class Run:
         """(clients,) entropy of each client's association, in nats.
 
         Returns:
-            (clients,) float64 from 0, where the cluster is certain, to the logarithm of the number
-            of clusters, also for a client that was never seen.
+            (clients,) float64 in the order of `clients`, from 0, where the cluster is certain, to
+            the logarithm of the number of clusters, also for a client that was never seen.
         """
         p = self.association_probabilities()
         entropy: NDArray[np.float64] = scipy.special.entr(p).sum(axis=1)
@@ -165,7 +169,7 @@ class Run:
             round: the past round, from 1.
 
         Returns:
-            (clients, clusters) float64.
+            (clients, clusters) float64, rows in the order of `clients`.
 
         Raises:
             ValueError: there is no such round.
@@ -419,6 +423,8 @@ class Run:
         """
         return self.hypotheses.to_pyro(self.model)
 
+    association_dataframe = export.association_dataframe
+    co_association_dataframe = export.co_association_dataframe
     save = saving.save
     plot_association_graph = plots.as_method(plots.plot_association_graph)
     plot_association_reliability = plots.as_method(plots.plot_association_reliability)
