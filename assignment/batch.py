@@ -93,7 +93,8 @@ def m_best_assignments_batch(
         m: number of associations of each, at least 1; a problem has fewer where fewer are feasible.
         lower: fewest clients per cluster, an integer or shape (clusters,); None means 0.
         upper: most clients per cluster, an integer or shape (clusters,); None means no limit.
-        solver: name of a search algorithm (see `SOLVERS`); "auto" takes the fastest that applies.
+        solver: name of a search algorithm (see `assignment.SOLVERS`); "auto" takes the fastest that
+            applies.
 
     Returns:
         The associations of all problems. One that admits none has a count of 0.

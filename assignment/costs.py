@@ -22,7 +22,8 @@ def gate(cost: npt.ArrayLike, max_excess: float) -> FloatArray:
         A copy of the costs, float64 of shape (clients, clusters), with +inf at gated pairs.
 
     Raises:
-        ValueError: bad costs (see `validate_costs`) or a threshold that is negative or NaN.
+        ValueError: bad costs (see `assignment.validate_costs`) or a threshold that is negative or
+            NaN.
         InfeasibleError: a client may join no cluster before gating.
     """
     limit = validate_excess(max_excess)

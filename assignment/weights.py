@@ -26,6 +26,12 @@ def normalise(log_weights: npt.ArrayLike) -> FloatArray:
 
     Raises:
         ValueError: no hypothesis, another shape, NaN, +inf, or no hypothesis with any weight.
+
+    Example:
+        >>> import assignment
+        >>> import numpy as np
+        >>> np.exp(assignment.normalise([-1000.0, -1000.0, -np.inf])).round(2)
+        array([0.5, 0.5, 0. ])
     """
     below = below_largest(_validate(log_weights))
     return below - logsumexp(below)
@@ -45,7 +51,14 @@ def prune(log_weights: npt.ArrayLike, threshold: float) -> tuple[IntArray, Float
         log_weights: their normalised log-weights in nats, float64 of shape (kept,).
 
     Raises:
-        ValueError: bad log-weights (see `normalise`) or a threshold outside [0, 1].
+        ValueError: bad log-weights (see `assignment.normalise`) or a threshold outside [0, 1].
+
+    Example:
+        >>> import assignment
+        >>> import numpy as np
+        >>> kept, log_weights = assignment.prune(np.log([0.7, 0.29, 0.01]), 0.05)
+        >>> kept, np.exp(log_weights).round(3)
+        (array([0, 1]), array([0.707, 0.293]))
     """
     if not 0.0 <= threshold <= 1.0:
         raise ValueError(f"threshold must be a probability in [0, 1], got {threshold}")
@@ -69,7 +82,7 @@ def cap(log_weights: npt.ArrayLike, m: int) -> tuple[IntArray, FloatArray]:
         log_weights: their normalised log-weights in nats, float64 of shape (kept,).
 
     Raises:
-        ValueError: bad log-weights (see `normalise`), or m is no integer of at least 1.
+        ValueError: bad log-weights (see `assignment.normalise`), or m is no integer of at least 1.
     """
     count = validate_count(m)
     values = _validate(log_weights)
@@ -88,7 +101,7 @@ def effective_number(log_weights: npt.ArrayLike) -> float:
         A number from 1 (one hypothesis holds everything) to the number of hypotheses.
 
     Raises:
-        ValueError: bad log-weights (see `normalise`).
+        ValueError: bad log-weights (see `assignment.normalise`).
     """
     with np.errstate(over="ignore"):
         squared = 2.0 * normalise(log_weights)
@@ -106,7 +119,8 @@ def log_captured_mass(kept: npt.ArrayLike, log_total: float) -> float:
         Log probability in nats, at most 0.
 
     Raises:
-        ValueError: bad log-weights (see `normalise`) or a `log_total` that is not finite.
+        ValueError: bad log-weights (see `assignment.normalise`) or a `log_total` that is not
+            finite.
     """
     if not np.isfinite(log_total):
         raise ValueError(f"log_total must be finite, got {log_total}")

@@ -1,9 +1,21 @@
 """Clustered federated learning as probabilistic data association.
 
-Which cluster a client belongs to is an unknown with a posterior probability. A `Federation` runs a
-method, which `methods.build` makes by name, on `ClientData` and a network. The `Run` that it
-returns has the weighted hypotheses about the association, predictions, scores and figures. Methods
-of your own are made of `policies` and `trackers`. Everything is loaded when it is first used.
+Which cluster a client belongs to is an unknown with a posterior probability.
+
+Start here:
+
+- `bcfl.ClientData.from_arrays(name, train, test)` holds the samples of one client.
+- `bcfl.methods.build("bcfl-race")` makes a method by its name; `bcfl.methods.available()` lists
+  the names.
+- `bcfl.Federation(clients, network, method)` puts clients, a torch network and a method together.
+- `bcfl.Federation.run(rounds)` trains, and gives a `bcfl.Run`.
+- `bcfl.Run` has the association probabilities, predictions, scores and figures; it lists its
+  methods by what they are for.
+
+Further names: `bcfl.Objective` says how clients train, `bcfl.Model` describes a network in detail,
+and `bcfl.Prediction` is what a run predicts. `bcfl.HypothesisSet`, `bcfl.Hypothesis` and
+`bcfl.Association` are the posterior. Methods of your own are made of `bcfl.policies` and
+`bcfl.trackers`. Everything is loaded when it is first used.
 """
 
 import warnings

@@ -51,26 +51,8 @@ SHARED = (
     "calibration",
 )
 """Shared options, the most consequential first."""
-ASSOCIATIONS = "../../experiments/results/studies/association-posterior.md"
-TRACKERS = "../../experiments/results/studies/trackers.md"
-CALIBRATION = "../../experiments/results/studies/calibration.md"
-MEASURED = {
-    "belief_temperature": f"{ASSOCIATIONS}#association-posterior",
-    "scored_by": f"{ASSOCIATIONS}#cavities-in-other-methods",
-    "fusion": f"{ASSOCIATIONS}#what-else-was-tried",
-    "starts": f"{ASSOCIATIONS}#how-many-starts",
-    "annealing": f"{ASSOCIATIONS}#what-else-was-tried",
-    "annealed_until": f"{ASSOCIATIONS}#what-else-was-tried",
-    "warm_starts": f"{ASSOCIATIONS}#many-clusters",
-    "warm_rounds": f"{ASSOCIATIONS}#what-else-was-tried",
-    "burn_in": f"{ASSOCIATIONS}#what-else-was-tried",
-    "min_weight": f"{ASSOCIATIONS}#what-else-was-tried",
-    "memory": f"{CALIBRATION}#memory-over-rounds",
-    "calibration": f"{CALIBRATION}#calibration-and-out-of-distribution-inputs",
-    "first_clusters": f"{TRACKERS}#number-of-clusters-unknown-and-misspecified",
-}
-"""Where the measurement behind a default is described."""
-ABLATION = f"{TRACKERS}#ablation-of-the-tracker"
+STUDY = re.compile(r'measured, studies/([\w-]+) \("([^"]+)"\)')
+"""The source of a default that was measured: the page of the study, and its section."""
 
 
 def method_page(name: str) -> str:
@@ -317,10 +299,15 @@ def _table(options: Iterable[methods.Option]) -> str:
     rows = ["| option | default | meaning |", "|---|---|---|"]
     for option in options:
         source = f" Default: {option.source}." if option.source else ""
-        where = MEASURED.get(option.name, ABLATION)
-        source = re.sub(r"\bmeasured\b", f"[measured]({where})", source)
+        source = STUDY.sub(_measured, source)
         meaning = f"{option.description}{source} ({option.allowed})".replace("|", "\\|")
         required = option.default is inspect.Parameter.empty
         default = "required" if required else f"`{option.default}`"
         rows.append(f"| `{option.name}` | {default} | {meaning} |")
     return "\n".join(rows) + "\n"
+
+
+def _measured(found: re.Match[str]) -> str:
+    """A link to the section of a study that measured a default."""
+    anchor = re.sub(r"[^\w\- ]", "", found[2].lower()).replace(" ", "-")
+    return f"[measured](../../experiments/results/studies/{found[1]}.md#{anchor})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from reprlib import repr as shortened
 from typing import get_args
 
 import torch
@@ -30,7 +29,7 @@ from bcfl.policies.policy import Candidate
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Train
-from bcfl.runtime.numbers import is_real
+from bcfl.runtime import as_given, is_real
 from bcfl.runtime.seeds import lineage_key
 from posteriors import (
     DiagonalGaussian,
@@ -97,13 +96,19 @@ class Aggregation:
     def __post_init__(self) -> None:
         if not is_real(self.decay):
             raise ValueError(f"decay must be a number in [0, 1], got {self.decay!r}")
-        if not hasattr(self.server, "step"):
-            raise TypeError(f"server must have `step`, got {shortened(self.server)}")
-        if self.robust is not None and not hasattr(self.robust, "of"):
-            raise TypeError(f"robust must have `of`, or be None, got {shortened(self.robust)}")
+        if not _has(self.server, "step"):
+            raise TypeError(f"server must have `step`, got {as_given(self.server)}")
+        if self.robust is not None and not _has(self.robust, "of"):
+            raise TypeError(f"robust must have `of`, or be None, got {as_given(self.robust)}")
+        self._check_names()
         unit = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
-        fuse(self.fusion, unit, [])
         carry(self.memory, unit, unit, self.decay)
+
+    def _check_names(self) -> None:
+        if self.fusion not in get_args(FusionRule):
+            raise ValueError(
+                f"fusion must be one of {', '.join(get_args(FusionRule))}, got {self.fusion!r}"
+            )
         if self.history_weights not in (None, *get_args(Memory)):
             raise ValueError(
                 f"history_weights must be None or one of {', '.join(get_args(Memory))}, got "
@@ -306,3 +311,8 @@ class Aggregation:
         key = lineage_key(origin.key, "emptied", round)
         emptied = self.updated(key, origin, origin.prior, origin.buffers)
         return replace(emptied, moments=origin.moments)
+
+
+def _has(part: object, name: str) -> bool:
+    """Whether an object, not only its class, has a method."""
+    return not isinstance(part, type) and hasattr(part, name)

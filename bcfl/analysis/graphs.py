@@ -44,6 +44,9 @@ def support_graph(
         hypothesis: with the outcomes of support tests in its state; without any there are no such
             edges.
         groups: true group of each client.
+
+    Returns:
+        A directed networkx graph of kind `support`.
     """
     import networkx as nx
 
@@ -99,8 +102,21 @@ def association_graph(
         groups: true group of each client.
         min_probability: leave out edges below this; edges of probability 0 are never there.
 
+    Returns:
+        An undirected networkx graph of kind `association`.
+
     Raises:
         ValueError: `min_probability` is not in [0, 1].
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import association_graph
+        >>> graph = association_graph(run.hypotheses, run.groups)
+        >>> graph.nodes["ann"]
+        {'cluster': 1, 'group': 1}
+        >>> round(graph.edges["ann", "bob"]["probability"], 2)
+        1.0
     """
     together = np.triu(hypotheses.co_association(), k=1)
     pairs = ((int(i), int(j), float(together[i, j])) for i, j in np.argwhere(together > 0))
@@ -129,8 +145,19 @@ def accumulated_association_graph(
         groups: true group of each client.
         min_probability: leave out edges below this; edges of probability 0 are never there.
 
+    Returns:
+        An undirected networkx graph of kind `association`.
+
     Raises:
         ValueError: no round was done, or `min_probability` is not in [0, 1].
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import accumulated_association_graph
+        >>> graph = accumulated_association_graph(run.state.history)
+        >>> sorted(graph.edges)
+        [('ann', 'bob'), ('cem', 'dan')]
     """
     shared = accumulated_co_association(history)
     return _joined(
@@ -181,6 +208,17 @@ def client_cluster_graph(
     Args:
         hypotheses: weighted hypotheses of one round.
         groups: true group of each client, None where it is unknown.
+
+    Returns:
+        An undirected bipartite networkx graph of kind `client-cluster`.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import client_cluster_graph
+        >>> graph = client_cluster_graph(run.hypotheses)
+        >>> graph.edges["ann", "cluster-1"]["probability"] > 0.99
+        True
     """
     probabilities = hypotheses.association_probabilities()
     import networkx as nx
@@ -211,6 +249,19 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     and `non_empty` (number of clusters with clients). Round 0 is the start. A proposal is made from
     the trainings of its own round, so its parent is the hypothesis of the round before that these
     belong to; it survives if it is the parent of a hypothesis of the next round.
+
+    Args:
+        history: snapshots of the rounds, such as `run.state.history`.
+
+    Returns:
+        A directed networkx graph of kind `hypothesis-tree`; edges lead to the later round.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import hypothesis_tree
+        >>> sorted(hypothesis_tree(run.state.history).edges)
+        [('r0h0', 'r1h0'), ('r1h0', 'r2h0'), ('r2h0', 'r3h0')]
     """
     import networkx as nx
 
@@ -274,6 +325,17 @@ def write_graphs(run: Run, path_of: Callable[[str], Path]) -> None:
     Args:
         run: after its last round.
         path_of: file of a kind of graph: `support`, `clients`, `clusters` and `hypotheses`.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from bcfl.analysis import write_graphs
+        >>> with TemporaryDirectory() as folder:
+        ...     write_graphs(run, lambda kind: Path(folder) / f"{kind}.graphml")
+        ...     sorted(path.name for path in Path(folder).iterdir())
+        ['clients.graphml', 'clusters.graphml', 'hypotheses.graphml']
     """
     import networkx as nx
 

@@ -1,8 +1,8 @@
-"""Callbacks for `Federation.run(on_round=...)` that log the numbers of each round.
+"""Callbacks for `bcfl.Federation.run(on_round=...)` that log the numbers of each round.
 
-One metric has one name wherever it is logged: that of its column in `Run.to_dataframe`, such as
-`accuracy`, `ari`, `trainings_run` or `seconds_train`; numbers that are not known are left out. The
-step is the round, from 1.
+One metric has one name wherever it is logged: that of its column in `bcfl.Run.to_dataframe`, such
+as `accuracy`, `ari`, `trainings_run` or `seconds_train`; numbers that are not known are left out.
+The step is the round, from 1.
 
 An error of a logger, such as a full disk, becomes a warning, so that the run goes on. A run that is
 continued from an earlier state with the same file, folder or run of a logger continues its log: a
@@ -41,8 +41,8 @@ class RoundLogger:
 
     Attributes:
         write: takes numbers by name, and the round.
-        groups: true group of each client, such as `Federation.groups`, for the agreement with them;
-            None leaves that out.
+        groups: true group of each client, such as `bcfl.Federation.groups`, for the agreement with
+            them; None leaves that out.
     """
 
     write: Write
@@ -75,7 +75,7 @@ def tensorboard(folder: str | Path, groups: Groups = None) -> RoundLogger:
     Args:
         folder: of the event files of one run. Rounds from the first one logged on that an earlier
             run has left there are no longer shown.
-        groups: see `RoundLogger`.
+        groups: see `bcfl.analysis.loggers.RoundLogger`.
 
     Raises:
         ModuleNotFoundError: TensorBoard is not installed.
@@ -107,7 +107,7 @@ def mlflow(groups: Groups = None) -> RoundLogger:
     Rounds that the run of MLflow holds already are not logged again.
 
     Args:
-        groups: see `RoundLogger`.
+        groups: see `bcfl.analysis.loggers.RoundLogger`.
 
     Raises:
         ModuleNotFoundError: MLflow is not installed.
@@ -137,7 +137,7 @@ def wandb(groups: Groups = None) -> RoundLogger:
     Weights & Biases ignores rounds that its run holds already, with a warning of its own.
 
     Args:
-        groups: see `RoundLogger`.
+        groups: see `bcfl.analysis.loggers.RoundLogger`.
 
     Raises:
         ModuleNotFoundError: Weights & Biases is not installed.
@@ -155,7 +155,7 @@ def jsonl(path: str | Path, groups: Groups = None) -> RoundLogger:
     Args:
         path: the file of one run. Lines of an earlier run are replaced from the first round on that
             is logged.
-        groups: see `RoundLogger`.
+        groups: see `bcfl.analysis.loggers.RoundLogger`.
     """
     place = _in_folder(path)
 
@@ -176,7 +176,7 @@ def csv_file(path: str | Path, groups: Groups = None) -> RoundLogger:
     Args:
         path: the file of one run. Lines of an earlier run are replaced from the first round on that
             is logged.
-        groups: see `RoundLogger`.
+        groups: see `bcfl.analysis.loggers.RoundLogger`.
     """
     place = _in_folder(path)
     names: list[str] = []

@@ -97,7 +97,11 @@ def ece(per_client: PerClient) -> float:
 
 
 def summarise(per_client: PerClient) -> dict[str, float]:
-    """All scores of a classifier: accuracy, macro_f1, nll, ece and brier."""
+    """All scores of a classifier: accuracy, macro_f1, nll, ece and brier.
+
+    Returns:
+        Numbers by those names; NaN without test samples.
+    """
     return {
         "accuracy": micro_accuracy(per_client),
         "macro_f1": macro_f1_per_client(per_client),
@@ -108,7 +112,7 @@ def summarise(per_client: PerClient) -> dict[str, float]:
 
 
 def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, float]:
-    """Scores of predicted numbers over all samples of all clients; empty without any.
+    """Scores of predicted numbers over all samples of all clients; NaN without any.
 
     Root mean squared error (`rmse`, per value), mean negative log-likelihood (`nll`, nats per
     sample), the shares of values inside the central predictive intervals (`coverage_90` for that of
@@ -116,10 +120,13 @@ def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, 
 
     Args:
         per_client: sums over each client's predictions.
+
+    Returns:
+        Numbers by those names.
     """
     total = RegressionSums.total(per_client[client] for client in sorted(per_client))
     if not total.num_samples:
-        return {}
+        return dict.fromkeys(SCORES["gaussian"], nan)
     coverage = total.covered / total.num_values
     return {
         "rmse": float(np.sqrt(total.squared_error / total.num_values)),
@@ -160,16 +167,19 @@ def label_ece(per_client: Mapping[str, LabelSums]) -> NDArray[np.float64]:
 
 
 def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
-    """Scores of predicted labels; empty without any.
+    """Scores of predicted labels; NaN without any.
 
     The share of samples whose labels are all right (`accuracy`, or subset accuracy), the F1 of all
     labels together (`micro_f1`) and the mean over clients of their mean over labels (`macro_f1`),
     the mean negative log-likelihood (`nll`, nats per sample), the mean squared distance of
     probability and label (`brier`, 0 to 1), and the mean of `label_ece` (`ece`).
+
+    Returns:
+        Numbers by those names.
     """
     tested = {client: sums for client, sums in per_client.items() if sums.num_samples}
     if not tested:
-        return {}
+        return dict.fromkeys(SCORES["bernoulli"], nan)
     total = LabelSums.total(tested[client] for client in sorted(tested))
     occurrences = (total.predicted + total.present).sum()
     by_client = [label_f1({client: tested[client]}) for client in sorted(tested)]
@@ -196,7 +206,7 @@ SCORES: Mapping[Likelihood, tuple[str, ...]] = {
     "gaussian": ("rmse", "nll", *map(coverage_name, LEVELS), "coverage_error"),
     "bernoulli": ("accuracy", "micro_f1", "macro_f1", "nll", "ece", "brier"),
 }
-"""Names of these scores; summaries of no client lack those of numbers and of labels."""
+"""Names of these scores, in order."""
 
 
 def ari(true_groups: ArrayLike, labels: ArrayLike) -> float:
@@ -292,6 +302,9 @@ def agreement(
     Args:
         association: whose serving clusters are compared with the groups.
         true_groups: group of each client, None where unknown; None if none is.
+
+    Returns:
+        Numbers by those names; NaN where no group is known.
     """
     known = [
         (group, label)

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from bcfl.analysis.run import Run
 
-SHOWN = ("accuracy", "macro_f1", "nll", "ece", "ari")
+SHOWN = ("accuracy", "micro_f1", "macro_f1", "rmse", "nll", "ece", "coverage_error", "ari")
 
 
 def in_html(run: Run) -> str:

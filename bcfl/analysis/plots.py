@@ -9,8 +9,11 @@ settings are left alone.
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +36,7 @@ from bcfl.drawing import (
 )
 from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
+from bcfl.runtime import as_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +48,30 @@ if TYPE_CHECKING:
     Places: TypeAlias = Axes | Sequence[Axes] | NDArray[np.object_] | None
     Drawn: TypeAlias = Any  # Axes of a run, (runs,) array of Axes of several
 
+Options = ParamSpec("Options")
+
+
+def as_method(
+    plot: Callable[Concatenate[Runs, Options], Drawn],
+) -> Callable[Concatenate[Run, Options], Drawn]:
+    """A figure as a method of `Run`, whose help names no argument that the run itself is.
+
+    Args:
+        plot: one of the figures of this module.
+    """
+
+    @wraps(plot)
+    def method(self: Run, /, *args: Options.args, **options: Options.kwargs) -> Drawn:
+        return plot(self, *args, **options)
+
+    taken = inspect.signature(plot)
+    _, *others = taken.parameters.values()
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parts = r" +runs: .*\n|, one for each run(?=;)|; of several runs, \(runs,\) an array of them"
+    method.__doc__ = re.sub(parts, "", plot.__doc__ or "")
+    method.__signature__ = taken.replace(parameters=[own, *others])  # type: ignore[attr-defined]
+    return method
+
 
 def plot_association_graph(
     runs: Runs, ax: Places = None, *, most_clients: int | None = MOST_CLIENTS
@@ -54,9 +82,12 @@ def plot_association_graph(
     one layout.
 
     Args:
-        runs: a run, which its methods of this name pass themselves, or several by name.
+        runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
         most_clients: show at most so many, evenly from all groups; None shows all.
+
+    Returns:
+        The matplotlib axes; of several runs, (runs,) an array of them.
 
     Raises:
         ValueError: no run is given, or one has done no round.
@@ -75,8 +106,11 @@ def plot_cluster_sizes(runs: Runs, ax: Places = None) -> Drawn:
     """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
 
     Args:
-        runs: a run, which its methods of this name pass themselves, or several by name.
+        runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
+
+    Returns:
+        The matplotlib axes; of several runs, (runs,) an array of them.
     """
     sizes = {
         name: [snapshot.associations[0].sizes.tolist() for snapshot in run.state.history]
@@ -89,8 +123,11 @@ def plot_hypothesis_weights(runs: Runs, ax: Places = None) -> Drawn:
     """Weights of the hypotheses over rounds, as stacked ribbons in the colours of their lineages.
 
     Args:
-        runs: a run, which its methods of this name pass themselves, or several by name.
+        runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
+
+    Returns:
+        The matplotlib axes; of several runs, (runs,) an array of them.
     """
     lineages = {
         name: HypothesisLineage.of(run.hypothesis_tree()) for name, run in _named(runs).items()
@@ -104,8 +141,11 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
     At most 20 clients of each run are shown, and none that is in one cluster with more than 99 %.
 
     Args:
-        runs: a run, which its methods of this name pass themselves, or several by name.
+        runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
+
+    Returns:
+        The matplotlib axes; of several runs, (runs,) an array of them.
     """
     memberships = {
         name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()
@@ -121,8 +161,11 @@ def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:
     Of labels, the share of samples with a label against the probability that it is present.
 
     Args:
-        runs: a run, which its methods of this name pass themselves, or several by name.
+        runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
+
+    Returns:
+        The matplotlib axes; of several runs, (runs,) an array of them.
 
     Raises:
         ValueError: no client of a run was tested, or a run predicts numbers.
@@ -135,8 +178,11 @@ def plot_association_reliability(runs: Runs, ax: Places = None) -> Drawn:
     """Share of pairs of one true group against the probability that they share a cluster.
 
     Args:
-        runs: a run, which its methods of this name pass themselves, or several by name.
+        runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
+
+    Returns:
+        The matplotlib axes; of several runs, (runs,) an array of them.
 
     Raises:
         ValueError: fewer than two clients of a run have a known group.
@@ -197,11 +243,23 @@ def _named(runs: Runs) -> Mapping[str, Run]:
     return named
 
 
+def _check_axes(given: Sequence[object]) -> None:
+    from matplotlib.axes import Axes
+
+    for one in given:
+        if not isinstance(one, Axes):
+            raise TypeError(
+                "ax must be Axes of matplotlib, such as pyplot.figure().add_subplot() makes, got "
+                f"{as_given(one)}"
+            )
+
+
 def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], Figure]) -> Drawn:
     """The axes of a run, or (panels,) those of several, drawn on in the style of all figures."""
     given = list(np.ravel(np.array([] if ax is None else ax, dtype=object)))
     if ax is not None and len(given) != count:
         raise ValueError(f"ax must be {count} axes, one for each run, got {len(given)}")
+    _check_axes(given)
     with in_style():
         figure = draw(given)
     if ax is None:

@@ -48,33 +48,30 @@ def grid_of(likelihood: Likelihood) -> TuningGrid:
     return NOISE_GRID if likelihood == "gaussian" else TUNING_GRID
 
 
-def default_rule(run: Run) -> PredictionRule:
+def default_rule(self: Run) -> PredictionRule:
     """The default prediction rule of a run.
 
     Where clients set training samples aside (`calibration` of a method), it is `plug-in` with
     the temperature chosen by sums over those, else plain `plug-in`. Tuned on the same
     sums, the predictives that average over the posterior choose a prior so narrow that they
     predict the same at many times the cost (`experiments.studies.calibration`).
-
-    Args:
-        run: the run, of which `run.rule` is this.
     """
-    info = run.state.client_info
+    info = self.state.client_info
     holding = [
         client
-        for client in run.clients
+        for client in self.clients
         if client not in info or info[client].num_samples.get(VALIDATION, 0) > 0
     ]
     plain = PredictionRule()
-    if run.executor is None or not holding:
+    if self.executor is None or not holding:
         return plain
-    steps = tuning(plain, run.hypotheses, run.model.likelihood, holding, VALIDATION)
-    return run.ask(steps) or plain
+    steps = tuning(plain, self.hypotheses, self.model.likelihood, holding, VALIDATION)
+    return self.ask(steps) or plain
 
 
 @standard_switches()
-def predict(
-    run: Run,
+def predict(  # noqa: D417 - a method of Run
+    self: Run,
     client: str,
     inputs: ArrayLike | torch.Tensor,
     predictive: PredictiveName | PredictionRule | None = None,
@@ -85,38 +82,50 @@ def predict(
     """Predict with the mixture of cluster models under a client's posterior membership.
 
     Args:
-        run: the run, which `run.predict(...)` passes itself.
         client: name of the client.
         inputs: (samples, *input_shape).
         predictive: how a cluster's posterior becomes a prediction, by name or as a rule with
-            all its numbers, such as `tuned` gives; by default `rule`.
+            all its numbers, such as `bcfl.Run.tuned` gives; by default `bcfl.Run.rule`.
         by: whether the client is in clusters with the probabilities that are believed (see
-            `Hypothesis.membership`), or with those of the association by which it trains, as in
-            the evaluations of the rounds.
+            `bcfl.Hypothesis.membership`), or with those of the association by which it trains, as
+            in the evaluations of the rounds.
         step: time step of the inputs, from 0, if it is known: `apd` and `fedweit` predict with
             what the client keeps of that step, all others with the models that serve now.
+
+    Returns:
+        A `bcfl.Prediction`: probabilities `mean` (samples, classes) as float64, their `entropy`
+        (samples,) in nats with its three parts, and the client's `association` (clusters,).
 
     Raises:
         ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
             model predicts numbers, or the predictive needs a curvature that the method has
             not got.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> prediction = run.predict("ann", [[1.0, 0.0], [-1.0, 0.0]])
+        >>> prediction.mean.argmax(axis=1)
+        array([1, 0])
+        >>> prediction.association.round(2)
+        array([0., 1.])
     """
-    run.hypotheses.best.association.row(client)
+    self.hypotheses.best.association.row(client)
     if step is not None:
         check_whole("step", step, 0)
-    _check_classes(run, "predict", "see predict_values")
-    rule = rule_of(run, predictive)
+    _check_classes(self, "predict", "see predict_values")
+    rule = rule_of(self, predictive)
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
     memberships = Membership.of_client if by == "belief" else Membership.by_association
-    membership = memberships(run.hypotheses, client)
-    mixture = None if step is None else membership.mixture_at(run.model, client, step)
-    return _predicted(run, membership, inputs, rule, mixture)
+    membership = memberships(self.hypotheses, client)
+    mixture = None if step is None else membership.mixture_at(self.model, client, step)
+    return _predicted(self, membership, inputs, rule, mixture)
 
 
 @standard_switches()
-def predict_new(
-    run: Run,
+def predict_new(  # noqa: D417 - a method of Run
+    self: Run,
     inputs: ArrayLike | torch.Tensor,
     adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
     predictive: PredictiveName | PredictionRule | None = None,
@@ -129,45 +138,58 @@ def predict_new(
     divided equally among its clusters, times exp(-summed loss of the samples / temperature).
 
     Args:
-        run: the run, which `run.predict_new(...)` passes itself.
         inputs: (samples, *input_shape) to predict.
         adaptation: the client's own inputs (few, *input_shape) and classes (few,), or labels (few,
             labels).
         predictive: as in `predict`.
         temperature: of the association, not of the predicted probabilities: 1 is Bayes' rule,
             `"mean"` divides the loss by the number of samples. No model was trained on the
-            samples, and with 1 the pairs (`Prediction.co_association`) were calibrated best.
+            samples, and with 1 the pairs (`bcfl.Prediction.co_association`) were calibrated best.
+
+    Returns:
+        A `bcfl.Prediction`, as of `bcfl.Run.predict`. Its `association` (clusters,) is what the
+        samples say, and its `co_association` (clients,) with whom the new client shares a cluster.
 
     Raises:
         ValueError: inputs, classes or temperature are not valid, the model
             predicts numbers, or the predictive needs a curvature that the method has not got.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> few = ([[1.0, 0.0], [-1.0, 0.0], [2.0, 1.0]], [0, 1, 0])
+        >>> prediction = run.predict_new([[1.5, 0.0]], few)
+        >>> prediction.mean.argmax(axis=1)
+        array([0])
+        >>> prediction.co_association.round()
+        array([0., 0., 1., 1.])
     """
     _check_classes(
-        run, "predict_new", "predict_values is for clients of the federation, not for new ones"
+        self, "predict_new", "predict_values is for clients of the federation, not for new ones"
     )
-    rule = rule_of(run, predictive)
+    rule = rule_of(self, predictive)
     if not isinstance(adaptation, tuple | list) or len(adaptation) != 2:
         raise TypeError(
             f"adaptation must be the client's inputs and targets, (x, y), got a "
             f"{type(adaptation).__name__}"
         )
     x, y = adaptation
-    view = labelled(run.model, x, y, _first_mean(run))
-    models = {p.key: p for h in run.hypotheses for p in h.clusters}
+    view = labelled(self.model, x, y, _first_mean(self))
+    models = {p.key: p for h in self.hypotheses for p in h.clusters}
     losses = {}
     for key, posterior in models.items():
-        network = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
+        network = self.model.network(posterior.mean(self.model), posterior.buffers(self.model))
         with computing("full", view.inputs.device):
             outputs = network_outputs(network, view.inputs)
-        losses[key] = float(sample_losses(run.model.likelihood, outputs, view.targets).sum())
+        losses[key] = float(sample_losses(self.model.likelihood, outputs, view.targets).sum())
         if isnan(losses[key]):
-            check_outputs(run, [posterior], view.inputs, "adaptation")
-    membership = Membership.of_newcomer(run.hypotheses, losses, len(view), temperature)
-    predicted = _predicted(run, membership, inputs, rule)
+            check_outputs(self, [posterior], view.inputs, "adaptation")
+    membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
+    predicted = _predicted(self, membership, inputs, rule)
     return replace(predicted, co_association=membership.co_association)
 
 
-def network(run: Run, client: str) -> torch.nn.Module:
+def network(self: Run, client: str) -> torch.nn.Module:  # noqa: D417 - a method of Run
     """A copy of the network that most probably serves a client, in evaluation mode.
 
     Its parameters and buffers are the posterior mean of the most probable model after the last
@@ -184,21 +206,23 @@ def network(run: Run, client: str) -> torch.nn.Module:
     composed. Fine-tuning before tests (`-finetune`) is not included.
 
     Args:
-        run: the run, which `run.network(...)` passes itself.
         client: name of the client; for one never seen, all models of a hypothesis are alike.
+
+    Returns:
+        A torch module, which shares no memory with the run.
 
     Raises:
         ValueError: the client is unknown.
     """
-    mixture = Membership.of_client(run.hypotheses, client).mixture
+    mixture = Membership.of_client(self.hypotheses, client).mixture
     posterior = max(mixture, key=mixture.__getitem__)
-    found = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
+    found = self.model.network(posterior.mean(self.model), posterior.buffers(self.model))
     compose(found)
     return found
 
 
-def tuned(
-    run: Run,
+def tuned(  # noqa: D417 - a method of Run
+    self: Run,
     predictive: PredictiveName | PredictionRule = "linearised",
     *,
     clients: Sequence[str] | None = None,
@@ -212,22 +236,26 @@ def tuned(
     Each client reports sums over the grid; the sums of all clients decide.
 
     Args:
-        run: the run, which `run.tuned(...)` passes itself.
         predictive: as in `predict`; a `plug-in` gets a temperature only.
         clients: names of the clients that report sums; None is all.
         view: name of the held-out samples; they must not have been trained on.
-        grid: values to try; by default those of `TUNING_GRID`, or of numbers `NOISE_GRID`.
+        grid: values to try; by default those of `bcfl.analysis.TUNING_GRID`, or of numbers
+            `bcfl.analysis.NOISE_GRID`.
+
+    Returns:
+        The rule with the prior precision and temperature of the least summed loss, for
+        `run.predict(client, inputs, rule)`.
 
     Raises:
         ValueError: a client is unknown, no client has such samples, the run has no executor, or the
             predictive needs a curvature that the method has not got, or is not of what the model
             predicts.
     """
-    rule = rule_of(run, predictive)
+    rule = rule_of(self, predictive)
     if isinstance(clients, str) or not isinstance(clients, Iterable | None):
         raise TypeError(f"clients must be names of clients, got {clients!r}")
-    names = run.clients if clients is None else sorted(clients)
-    best = run.ask(tuning(rule, run.hypotheses, run.model.likelihood, names, view, grid))
+    names = self.clients if clients is None else sorted(clients)
+    best = self.ask(tuning(rule, self.hypotheses, self.model.likelihood, names, view, grid))
     if best is None:
         raise ValueError(f"clients must have samples in the view {view!r}, none has")
     return best

@@ -37,11 +37,21 @@ class Prediction:
         association: (clusters,) probability that the client is in a cluster, over the kept
             hypotheses, clusters named as in the leading one; uniform if it was never seen.
         ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
-            client's own, nats: an out-of-distribution score (see `FeatureDensity`). None where the
-            run has no executor.
+            client's own, nats: an out-of-distribution score (see
+            `bcfl.analysis.ood.FeatureDensity`). None where the run has no executor.
         co_association: (clients,) probability that a new client shares a cluster with each client
-            of the federation, in the order of `Run.clients`; None for these themselves, see
-            `Run.co_association`.
+            of the federation, in the order of `bcfl.Run.clients`; None for these themselves, see
+            `bcfl.Run.co_association`.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> prediction = run.predict("ann", [[1.0, 0.0], [-1.0, 0.0]])
+        >>> prediction.mean.shape, prediction.entropy.shape
+        ((2, 2), (2,))
+        >>> parts = prediction.data_uncertainty + prediction.model_uncertainty
+        >>> bool(np.allclose(parts + prediction.association_uncertainty, prediction.entropy))
+        True
     """
 
     mean: NDArray[np.float64]

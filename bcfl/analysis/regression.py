@@ -35,8 +35,9 @@ class ValuePrediction:
             under the cluster's posterior; 0 for `plug-in`.
         association_variance: (samples, outputs) variance of the models' means over which of them
             serves the client.
-        association: (clusters,) probability that the client is in a cluster, see `Prediction`.
-        ood_score: (samples,) out-of-distribution score, see `Prediction`.
+        association: (clusters,) probability that the client is in a cluster, see
+            `bcfl.analysis.Prediction`.
+        ood_score: (samples,) out-of-distribution score, see `bcfl.analysis.Prediction`.
     """
 
     mean: NDArray[np.float64]
@@ -65,8 +66,8 @@ class ValuePrediction:
 
 
 @standard_switches()
-def predict_values(
-    run: Run,
+def predict_values(  # noqa: D417 - a method of Run
+    self: Run,
     client: str,
     inputs: ArrayLike | torch.Tensor,
     predictive: PredictiveName | PredictionRule | None = None,
@@ -76,37 +77,40 @@ def predict_values(
     """Predict numbers with the mixture of cluster models under a client's posterior membership.
 
     Each model predicts a Gaussian around its output, whose variance is the temperature of the rule:
-    1, unless it was chosen or tuned (`Run.tuned`).
+    1, unless it was chosen or tuned (`bcfl.Run.tuned`).
 
     Args:
-        run: the run, which `run.predict_values(...)` passes itself.
         client: name of the client.
         inputs: (samples, *input_shape).
         predictive: how a cluster's posterior becomes a prediction, by name or as a rule:
             `plug-in` knows the network, `linearised` and `monte-carlo` add the variance of its
-            outputs under the posterior. By default `Run.rule`: `plug-in`, with the noise variance
-            tuned where clients set training samples aside.
-        by: as in `predict`.
+            outputs under the posterior. By default `bcfl.Run.rule`: `plug-in`, with the noise
+            variance tuned where clients set training samples aside.
+        by: as in `bcfl.Run.predict`.
+
+    Returns:
+        A `bcfl.analysis.ValuePrediction`: `mean` (samples, outputs) as float64 in the targets'
+        unit, `variance` in its square with three parts, and `association` (clusters,).
 
     Raises:
         ValueError: the client or `by` is unknown, the inputs do not fit, the model predicts classes
             or labels, or the predictive is of these, or needs a curvature that there is not.
     """
-    if run.model.likelihood != "gaussian":
+    if self.model.likelihood != "gaussian":
         raise ValueError("predict_values needs a model with Gaussian likelihood; see predict")
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
-    run.hypotheses.best.association.row(client)
-    rule = rule_of(run, predictive)
+    self.hypotheses.best.association.row(client)
+    rule = rule_of(self, predictive)
     memberships = Membership.of_client if by == "belief" else Membership.by_association
-    membership = memberships(run.hypotheses, client)
-    x = fitting(run.model, inputs, run.hypotheses.best.clusters[0].mean(run.model))
+    membership = memberships(self.hypotheses, client)
+    x = fitting(self.model, inputs, self.hypotheses.best.clusters[0].mean(self.model))
     rule.check(membership.mixture)
     with computing("full", x.device):
-        moments = rule.moments(run.model, membership.mixture, x)
+        moments = rule.moments(self.model, membership.mixture, x)
         if not moments.mean.isfinite().all():
-            check_outputs(run, membership.mixture, x)
-        density = run.feature_density
+            check_outputs(self, membership.mixture, x)
+        density = self.feature_density
         ood_score = None if density is None else density.ood_score(membership.association, x)
     return ValuePrediction(
         mean=moments.mean.cpu().numpy(),
@@ -133,6 +137,9 @@ def score_values(
         mean: (samples, outputs) of the predictions.
         variance: (samples, outputs) of the predictions, positive.
         targets: (samples, outputs) true values.
+
+    Returns:
+        Numbers by the names above.
 
     References:
         Gneiting, Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",

@@ -15,6 +15,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bcfl.analysis import metrics
+from bcfl.analysis.export import required_pandas
 from bcfl.rounds import checkpoint
 from bcfl.runtime.folders import MethodFiles, whole_lines
 
@@ -90,22 +91,26 @@ def round_row(
 ) -> Row:
     """The row of a round.
 
+    Scores of predictions are those of the model's likelihood
+    (`bcfl.analysis.metrics.SCORES`), and of classes `weighted_f1` and `hold_out_f1`; without test
+    samples they are None.
+
     Args:
         record: outcome of the round.
         groups: true group of each client, None where unknown; None where there are none.
         seconds: wall-clock time of the whole round, its share of logging included.
         held_out: predictions of each client's model on samples that no client holds.
         used: `models_sent` and `models_run`, in units of a network, where they were counted.
+
+    Returns:
+        Numbers, lists and mappings by the names of columns; None where a value is not known.
     """
     ledger, fusion = record.ledger, record.info.fusion
     phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
     row = {
         "round": record.round,
-        **metrics.summarise(record.evaluations),
-        **metrics.summarise_regression(record.regression),
-        **metrics.summarise_labels(record.labels),
-        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, record.num_training),
-        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
+        **metrics.SUMMARIES[record.likelihood](record.predicted),
+        **_of_classes(record, held_out),
         **_hypotheses(record.snapshot, groups),
         "participants": len(record.participants),
         **{name: getattr(ledger, name) for name in COUNTS},
@@ -121,6 +126,16 @@ def round_row(
     }
     finite: Row = _finite(row)
     return finite
+
+
+def _of_classes(record: RoundRecord, held_out: Mapping[str, PredictionSums] | None) -> Row:
+    """The columns that only predictions of classes have, after those of `metrics.SCORES`."""
+    if record.likelihood != "categorical":
+        return {}
+    return {
+        "weighted_f1": metrics.macro_f1_per_client(record.evaluations, record.num_training),
+        "hold_out_f1": metrics.macro_f1_per_client(held_out or {}),
+    }
 
 
 def snapshot_row(snapshot: Snapshot, groups: Mapping[str, int | None]) -> Row:
@@ -193,6 +208,9 @@ def to_dataframe(rows: Sequence[Row]) -> pandas.DataFrame:
     Args:
         rows: of the rounds.
 
+    Returns:
+        A line for each row, in order; unknown numbers are NaN.
+
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
@@ -208,17 +226,14 @@ def as_dataframe(lines: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
-        ) from error
-    return pandas.DataFrame(lines)
+    frame: pandas.DataFrame = required_pandas().DataFrame(lines)
+    return frame
 
 
 def numbers(row: Row) -> dict[str, float | None]:
-    """The numbers of a row by the names of columns, lists left out; see `to_dataframe`.
+    """The numbers of a row by the names of columns, lists left out.
+
+    See `bcfl.analysis.rows.to_dataframe`.
 
     Args:
         row: of a round.

@@ -43,6 +43,22 @@ Result = TypeVar("Result")
 class Run:
     """The outcome of a federation: hypotheses, rounds, scores, predictions and figures.
 
+    `bcfl.Federation.run` returns it. Its methods, by what they are for:
+
+    - Who is with whom: `association_probabilities`, `association_entropy`, `co_association`;
+      `association_dataframe` and `co_association_dataframe` have the names of the clients;
+      `hypotheses` has the weighted hypotheses, `smoothed` and `ancestor_shares` look back.
+    - Predicting: `predict` for a client of the federation, `predict_new` for one that was never
+      seen, `predict_values` for numbers, `network` for the plain network of a client. `tuned`
+      makes a prediction rule.
+    - Scores: `metrics` after the last round, `to_dataframe` and `rows` for all rounds.
+    - Graphs and figures: `association_graph`, `client_cluster_graph`, `hypothesis_tree`, and
+      `plot_...`.
+    - Saving and exporting: `save`, `to_xarray`, `to_netcdf`, `to_arviz`, `to_pyro`.
+
+    Arrays with an entry for each client follow `clients`, whose names are in alphabetical order
+    (`client-10` before `client-2`), whatever the order in which the federation was given them.
+
     Attributes:
         model: the architecture.
         state: state after the last round, from which the run can be continued.
@@ -50,9 +66,19 @@ class Run:
         groups: true group of each client where known; for analysis only.
         executor: reaches the clients, whose sums tune predictions and give out-of-distribution
             scores; None leaves these out. A run holds no client's samples itself.
-        logged: rows of earlier rounds without records, see `rows`: those of a run that was read
-            from a folder.
+        logged: rows of earlier rounds without records, those of a run that was read from a folder;
+            see `bcfl.Run.rows`.
         pooling: how predictions of the models that serve a client are combined in tests.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> run.clients
+        ('ann', 'bob', 'cem', 'dan')
+        >>> run.association_probabilities().argmax(axis=1)
+        array([1, 1, 0, 0])
+        >>> run.predict("ann", [[1.0, 0.0]]).mean.argmax(axis=1)
+        array([1])
     """
 
     model: Model
@@ -79,25 +105,56 @@ class Run:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """Client names, in the order of the rows of all matrices."""
+        """Client names in alphabetical order: that of the rows of all matrices."""
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) probability of each client in each cluster, over all hypotheses.
 
-        Rows sum to 1; the row of a client never seen, of which nothing is known, is zero. How
-        clients are trained is another matter: see `hypotheses.best.association`.
+        It says what is believed. How clients are trained is another matter: see
+        `hypotheses.best.association`.
+
+        Returns:
+            (clients, clusters) float64. Rows are in the order of `clients` and sum to 1; the row of
+            a client that was never seen is zero. Clusters are numbered as in the leading
+            hypothesis.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.association_probabilities().round(2)
+            array([[0., 1.],
+                   [0., 1.],
+                   [1., 0.],
+                   [1., 0.]])
         """
         return self.hypotheses.association_probabilities()
 
     def association_entropy(self) -> NDArray[np.float64]:
-        """(clients,) entropy of each client's association, nats; greatest if never seen."""
+        """(clients,) entropy of each client's association, in nats.
+
+        Returns:
+            (clients,) float64 in the order of `clients`, from 0, where the cluster is certain, to
+            the logarithm of the number of clusters, also for a client that was never seen.
+        """
         p = self.association_probabilities()
         entropy: NDArray[np.float64] = scipy.special.entr(p).sum(axis=1)
         return np.where(p.any(axis=1), entropy, np.log(p.shape[1]))
 
     def ancestor_shares(self, round: int) -> NDArray[np.float64]:
-        """Share of today's weight by ancestor in a past round; see `history.ancestor_shares`."""
+        """Share of today's weight that descends from each hypothesis of a past round.
+
+        See `bcfl.hypotheses.ancestor_shares`.
+
+        Args:
+            round: the past round, from 1.
+
+        Returns:
+            (hypotheses and proposals of that round,) float64, summing to 1.
+
+        Raises:
+            ValueError: there is no such round.
+        """
         return ancestor_shares(self.state.history, round)
 
     def smoothed(self, round: int) -> NDArray[np.float64]:
@@ -111,42 +168,83 @@ class Run:
         Args:
             round: the past round, from 1.
 
+        Returns:
+            (clients, clusters) float64, rows in the order of `clients`.
+
         Raises:
             ValueError: there is no such round.
         """
         return smoothed_associations(self._history, round)
 
     def co_association(self) -> NDArray[np.float64]:
-        """(clients, clients) probability that two share a cluster; the diagonal is 1."""
+        """(clients, clients) probability that two share a cluster; the diagonal is 1.
+
+        Returns:
+            (clients, clients) float64, symmetric, rows and columns in the order of `clients`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.co_association()[0].round(2)
+            array([1., 1., 0., 0.])
+        """
         return self.hypotheses.co_association()
 
     def association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
-        """Clients, joined by the probability of sharing a cluster; see `graphs.association_graph`.
+        """Clients, joined by the probability of sharing a cluster.
 
         Args:
             min_probability: leave out edges below this, in [0, 1].
+
+        Returns:
+            A networkx graph. Edges have `probability`, nodes `cluster` and, where known, `group`;
+            see `bcfl.analysis.association_graph`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> graph = run.association_graph(min_probability=0.5)
+            >>> sorted(graph.edges)
+            [('ann', 'bob'), ('cem', 'dan')]
         """
         return graphs.association_graph(self.hypotheses, self.groups, min_probability)
 
     def accumulated_association_graph(self, min_probability: float = 0.0) -> nx.Graph[str]:
-        """Clients, joined by the share of rounds together; see `accumulated_association_graph`.
+        """Clients, joined by the share of rounds that they were associated together.
 
         Args:
             min_probability: leave out edges below this, in [0, 1].
+
+        Returns:
+            A networkx graph; see `bcfl.analysis.accumulated_association_graph`.
         """
         history = self.state.history
         return graphs.accumulated_association_graph(history, self.groups, min_probability)
 
     def client_cluster_graph(self) -> nx.Graph[str]:
-        """Clients and clusters, joined by membership; see `graphs.client_cluster_graph`."""
+        """Clients and clusters, joined by membership.
+
+        Returns:
+            A bipartite networkx graph. Edges have `probability`; see
+            `bcfl.analysis.client_cluster_graph`.
+        """
         return graphs.client_cluster_graph(self.hypotheses, self.groups)
 
     def hypothesis_tree(self) -> nx.DiGraph[str]:
-        """Hypotheses of all rounds, with edges from their parents; see `graphs.hypothesis_tree`."""
+        """Hypotheses of all rounds, with edges from their parents.
+
+        Returns:
+            A directed networkx graph. Nodes are named `r3h0` (round 3, most probable hypothesis)
+            and have `weight`; see `bcfl.analysis.hypothesis_tree`.
+        """
         return graphs.hypothesis_tree(self.state.history)
 
     def support_graph(self) -> nx.DiGraph[str]:
-        """Clusters of the leading hypothesis, and which supports which; see `support_graph`."""
+        """Clusters of the leading hypothesis, and which supports which.
+
+        Returns:
+            A directed networkx graph; see `bcfl.analysis.support_graph`.
+        """
         return support_graph(self.hypotheses.best, self.groups)
 
     @property
@@ -155,21 +253,35 @@ class Run:
         return remembers_support(self.hypotheses.best)
 
     def metrics(self, true_groups: Mapping[str, int | None] | None = None) -> dict[str, float]:
-        """Scores after the last round, see `bcfl.analysis.metrics`; NaN where one is not known.
+        """Scores after the last round.
+
+        All scores are there, whether or not clients have test samples.
 
         Of the clients' test predictions, by the likelihood of the model:
 
         - categorical: accuracy, macro_f1, nll (nats per sample), ece and brier;
         - Gaussian: rmse, nll, the coverage of central intervals and its error, see
-          `metrics.summarise_regression`;
+          `bcfl.analysis.metrics.summarise_regression`;
         - Bernoulli: accuracy of all labels of a sample together, micro_f1, macro_f1, nll, ece and
-          brier, see `metrics.summarise_labels`.
+          brier, see `bcfl.analysis.metrics.summarise_labels`.
 
         Of the leading association: ari, ami, homogeneity and completeness. Scores of predictions
         need clients with a `test` view, scores of the association their true groups.
 
         Args:
             true_groups: true group of each client, None where unknown; by default `groups`.
+
+        Returns:
+            Numbers by the names above; NaN where a score is not known.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> scores = run.metrics()
+            >>> scores["ari"]
+            1.0
+            >>> scores["accuracy"] > 0.9
+            True
         """
         if true_groups is not None and not isinstance(true_groups, Mapping):
             raise TypeError(f"true_groups must be a mapping of clients, got {true_groups!r}")
@@ -189,7 +301,7 @@ class Run:
         Those of the last record; without records clients are asked, if `executor` reaches them.
         """
         if self.records:
-            return self.records[-1].predicted(self.model.likelihood)
+            return self.records[-1].predicted
         if self.executor is None:
             return {}
         return self.ask(evaluate(self.hypotheses, self.clients, self.model, self.pooling))
@@ -202,6 +314,9 @@ class Run:
 
         Args:
             steps: yields exchanges, receives replies, and returns the result.
+
+        Returns:
+            What the generator returns.
 
         Raises:
             ValueError: the run has no executor.
@@ -224,9 +339,13 @@ class Run:
         return [row["round"] for row in self.logged] + [record.round for record in self.records]
 
     def rows(self) -> list[Row]:
-        """What happened in each round that is logged or has a record; see `rows.round_row`.
+        """What happened in each round that is logged or has a record.
 
         The time of a round of this process is that of its parts.
+
+        Returns:
+            A dictionary for each round: scores, costs and facts by name; see
+            `bcfl.analysis.rows.round_row`.
         """
         recorded = (
             round_row(record, self.groups, sum(record.ledger.seconds.values()))
@@ -235,10 +354,24 @@ class Run:
         return [*self.logged, *recorded]
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A data frame with a row for each of `rows`; see `bcfl.analysis.rows.to_dataframe`.
+        """Scores and costs of all rounds as a data frame.
+
+        Returns:
+            A pandas data frame with a line for each round, the earliest first, and a column for
+            each number, such as `round`, `accuracy` or `trainings_run`; see
+            `bcfl.analysis.rows.to_dataframe`.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.to_dataframe()[["round", "trainings_run", "ari"]]
+               round  trainings_run  ari
+            0      1              4  1.0
+            1      2              4  1.0
+            2      3              4  1.0
         """
         return to_dataframe(self.rows())
 
@@ -248,6 +381,14 @@ class Run:
         Args:
             co_association: whether to include the co-association probabilities, clients x clients
                 per round.
+
+        Returns:
+            An xarray data set with the axes `round`, `hypothesis`, `client`, `other_client` and
+            `cluster`; see `bcfl.analysis.export.to_xarray`.
+
+        Raises:
+            ValueError: no round was done.
+            ModuleNotFoundError: xarray is not installed.
         """
         return export.to_xarray(self._history, self.groups, co_association=co_association)
 
@@ -263,29 +404,38 @@ class Run:
         self.to_xarray(co_association=co_association).to_netcdf(place, engine="scipy")
 
     def to_arviz(self, draws: int = 1000, seed: int = 0) -> xarray.DataTree:
-        """Draws from the posterior over associations for ArviZ; see `export.to_arviz`.
+        """Draws from the posterior over associations for ArviZ.
 
         Args:
             draws: number of draws, at least 1.
             seed: of the draws.
+
+        Returns:
+            An xarray data tree with the group `posterior`; see `bcfl.analysis.export.to_arviz`.
         """
         return export.to_arviz(self.hypotheses, draws, seed)
 
     def to_pyro(self) -> Any:  # noqa: ANN401 - pyro has no types
-        """A `pyro.distributions` mixture over the cluster models; see `HypothesisSet.to_pyro`."""
+        """The mixture over the cluster models as a distribution of Pyro.
+
+        Returns:
+            A distribution of `pyro.distributions`; see `bcfl.HypothesisSet.to_pyro`.
+        """
         return self.hypotheses.to_pyro(self.model)
 
+    association_dataframe = export.association_dataframe
+    co_association_dataframe = export.co_association_dataframe
     save = saving.save
-    plot_association_graph = plots.plot_association_graph
-    plot_association_reliability = plots.plot_association_reliability
-    plot_cluster_sizes = plots.plot_cluster_sizes
-    plot_hypothesis_weights = plots.plot_hypothesis_weights
-    plot_reliability = plots.plot_reliability
-    plot_uncertain_clients = plots.plot_uncertain_clients
+    plot_association_graph = plots.as_method(plots.plot_association_graph)
+    plot_association_reliability = plots.as_method(plots.plot_association_reliability)
+    plot_cluster_sizes = plots.as_method(plots.plot_cluster_sizes)
+    plot_hypothesis_weights = plots.as_method(plots.plot_hypothesis_weights)
+    plot_reliability = plots.as_method(plots.plot_reliability)
+    plot_uncertain_clients = plots.as_method(plots.plot_uncertain_clients)
 
     @cached_property
     def feature_density(self) -> FeatureDensity | None:
-        """The clusters' samples, for `Prediction.ood_score`; None where no client answers."""
+        """The clusters' samples, for `bcfl.Prediction.ood_score`; None where no client answers."""
         if self.executor is None:
             return None
         return self.ask(FeatureDensity.from_clients(self.model, self.hypotheses, self.clients))

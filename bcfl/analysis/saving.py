@@ -36,7 +36,9 @@ class FederationWarning(UserWarning):
     """The federation that a run is saved with cannot serve it."""
 
 
-def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | None = None) -> Path:
+def save(  # noqa: D417 - a method of Run
+    self: Run, folder: str | Path, *, name: str = "run", federation: str | None = None
+) -> Path:
     """Save a run in a folder that `experiments.open` and the commands of `bcfl` read.
 
     It holds the last checkpoint, the metrics of all rounds, and the graphs. Samples and network are
@@ -47,8 +49,6 @@ def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | N
     process, hypotheses are saved; their scores and costs are not known.
 
     Args:
-        run: of which the state, and the records that it holds, are saved; `run.save(...)` passes
-            itself.
         folder: new, or empty; after an error it is as it was.
         name: of the run, by which it is found in the folder.
         federation: `module:object` of the federation, or of a function that makes it again.
@@ -64,8 +64,16 @@ def save(run: Run, folder: str | Path, *, name: str = "run", federation: str | N
     Warns:
         FederationWarning: the module of `federation` is loaded, and the object is not in it, or its
             network is another.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     sorted(path.name for path in run.save(folder).iterdir())
+        ['run', 'run.json']
     """
-    path, named = as_path("folder", folder), {name: run}
+    path, named = as_path("folder", folder), {name: self}
     check_saved(named, {name: federation})
     with whole_folder(path) as place:
         write(named, place, name, {} if federation is None else {name: federation})

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from bcfl.architecture.building import built
 from bcfl.architecture.layout import Layers, Layout, Part, Slot
 from bcfl.runtime import is_whole
 from posteriors.curvature.likelihood import Likelihood
@@ -66,6 +67,24 @@ class Model:
         TypeError: an entry is of another type.
         ValueError: the likelihood is unknown, a size below 1, or block names are missing or
             repeated.
+
+    Example:
+        A network of one's own, with a head for each cluster on a body that all share:
+
+        >>> import bcfl
+        >>> from torch import nn
+        >>> model = bcfl.Model(
+        ...     name="two layers",
+        ...     build=lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)),
+        ...     input_shape=(3,),
+        ...     num_outputs=2,
+        ...     blocks=(
+        ...         bcfl.BlockSpec("body", "global", prefixes=("0.",)),
+        ...         bcfl.BlockSpec("head", "cluster", prefixes=("2.",)),
+        ...     ),
+        ... )
+        >>> model.layout.num_parameters
+        26
     """
 
     name: str
@@ -220,7 +239,7 @@ class Model:
         Raises:
             ValueError: it is shared, and cannot be copied.
         """
-        copied = self._is_shared
+        copied = self.is_shared
         module = self.build()
         if copied and any(map(is_altered, module.modules())):
             raise ValueError(
@@ -230,10 +249,14 @@ class Model:
         return copy.deepcopy(module) if copied else module
 
     @cached_property
-    def _is_shared(self) -> bool:
-        """Whether two calls of `build` return one module, or parts in common."""
+    def is_shared(self) -> bool:
+        """Whether two calls of `build` return one module, or parts in common.
+
+        Raises:
+            ValueError: `build` fails, or gives no module of known sizes.
+        """
         with standard_switches(), seeded(0):
-            first, second = self.build(), self.build()
+            first, second = built(self.build, self.name), built(self.build, self.name)
         parts = {id(part) for part in (*first.modules(), *first.parameters(), *first.buffers())}
         others = (*second.modules(), *second.parameters(), *second.buffers())
         return any(id(part) in parts for part in others)
@@ -249,6 +272,9 @@ class Model:
         Args:
             parameters: (num_parameters,); their device and dtype are those of the network.
             buffers: (num_buffers,).
+
+        Returns:
+            A torch module.
         """
         module = self.module().to(parameters).eval()
         floating = [buffer for buffer in module.buffers() if buffer.is_floating_point()]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from bcfl.architecture.building import built
 from bcfl.architecture.model import Model
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.networks.functional import own_copy
@@ -31,7 +32,8 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
 
     Raises:
         TypeError: the network is none of these.
-        ValueError: it cannot be built without arguments, or does not take such samples.
+        ValueError: it cannot be built without arguments, its code raises an error, a layer has no
+            size before its first samples, or it does not take such samples.
     """
     if isinstance(network, Model):
         return network
@@ -50,11 +52,16 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
         build=build,
         input_shape=tuple(samples.shape[1:]),
         num_outputs=_num_outputs(build, samples, name),
-        likelihood=_likelihood(targets),
+        likelihood=likelihood_of(targets),
     )
 
 
-def _likelihood(targets: Tensor) -> Likelihood:
+def likelihood_of(targets: Tensor) -> Likelihood:
+    """The likelihood that targets ask for, by their type and their number per sample.
+
+    Args:
+        targets: (samples, ...), at least one sample.
+    """
     if targets.is_floating_point():
         return "gaussian"
     return "bernoulli" if targets[:1].numel() > 1 else "categorical"
@@ -62,14 +69,7 @@ def _likelihood(targets: Tensor) -> Likelihood:
 
 def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:
     with standard_switches(), seeded(0):
-        try:
-            module = build()
-        except TypeError as error:
-            raise ValueError(f"model {name!r} must be built without arguments: {error}") from error
-    if not isinstance(module, nn.Module):
-        raise ValueError(
-            f"model {name!r} must build a torch.nn.Module, got one of type {type(module).__name__}"
-        )
+        module = built(build, name)
     if not any(parameter.requires_grad for parameter in module.parameters()):
         raise ValueError(f"model {name!r} must have parameters that can be trained, it has none")
     return outputs_of(module, samples, f"model {name!r}").shape[1]

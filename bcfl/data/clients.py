@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import class_numbers, described, inputs_tensor, targets_tensor
+from bcfl.data.faults import check_finite, without_frame
 from bcfl.data.names import (
     TEST,
     TRAIN,
@@ -45,6 +46,14 @@ class View:
     Raises:
         TypeError: inputs or targets are no tensors, or inputs are not floating point.
         ValueError: inputs and targets differ in length, or inputs are not finite.
+
+    Example:
+        >>> import bcfl
+        >>> view = bcfl.View.from_arrays([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+        >>> view.inputs.shape, view.targets
+        (torch.Size([2, 2]), tensor([0, 1]))
+        >>> len(view)
+        2
     """
 
     inputs: Tensor
@@ -67,10 +76,9 @@ class View:
             )
         if not self.inputs.is_floating_point():
             raise TypeError(f"inputs must be floating point, got {self.inputs.dtype}")
-        if not math.isfinite(largest_magnitude(self.inputs)):
-            raise ValueError("inputs must be finite, got NaN or inf")
-        if self.targets.is_floating_point() and not math.isfinite(largest_magnitude(self.targets)):
-            raise ValueError("targets must be finite, got NaN or inf")
+        for name, given in (("inputs", self.inputs), ("targets", self.targets)):
+            if given.is_floating_point() and not math.isfinite(largest_magnitude(given)):
+                check_finite(given.detach().cpu().double().numpy(), name)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -94,13 +102,16 @@ class View:
             classes: labels of all classes, in one order for all clients, where targets are such
                 labels, for example text; their places in it are the classes.
 
+        Returns:
+            The view; it shares no memory with the arrays.
+
         Raises:
             TypeError: inputs or targets are masked, complex or no numbers.
             ValueError: inputs and targets differ in length, inputs are not finite, or a target is
                 none of the classes.
         """
         numbers = targets_tensor(targets) if classes is None else class_numbers(targets, classes)
-        return cls(inputs_tensor(inputs), numbers)
+        return cls(inputs_tensor(without_frame(inputs)), numbers)
 
     def take(self, indices: Tensor) -> View:
         """The samples at (n,) int64 `indices`, in that order."""
@@ -124,6 +135,14 @@ class ClientData:
         ValueError: there are no training samples, samples of other views differ from them in size,
             the name holds characters that files cannot, the name of a view is nearly that of
             another or has no whole time step, or the group is out of range.
+
+    Example:
+        >>> import bcfl
+        >>> data = bcfl.ClientData.from_arrays("ann", ([[0.0], [1.0], [2.0]], [0, 1, 1]))
+        >>> data.num_samples
+        {'train': 3}
+        >>> data.views["train"].inputs.shape
+        torch.Size([3, 1])
     """
 
     client: str
@@ -175,6 +194,9 @@ class ClientData:
 
         Args:
             names: of the views; those that the client lacks are left out.
+
+        Returns:
+            The view; its samples are in the order of `names`.
         """
         views = [self.views[name] for name in names if len(self.views.get(name, ()))]
         if len(views) < 2:
@@ -192,7 +214,7 @@ class ClientData:
         *,
         classes: Sequence[Any] | None = None,
     ) -> ClientData:
-        """Build a client from copies of pairs of inputs and targets; see `View.from_arrays`.
+        """Build a client from copies of pairs of inputs and targets; see `bcfl.View.from_arrays`.
 
         Args:
             client: name of the client.
@@ -202,11 +224,20 @@ class ClientData:
             classes: labels of all classes, in one order for all clients, where targets are such
                 labels, for example text.
 
+        Returns:
+            The client, with the view `train` and, if given, `test`.
+
         Raises:
             TypeError: inputs or targets are no pair, masked, complex or no numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
                 inputs are not finite, those of the test differ in size, or a target is none of the
                 classes.
+
+        Example:
+            >>> import bcfl
+            >>> train, test = ([[0.0, 1.0], [1.0, 0.0]], [0, 1]), ([[1.0, 1.0]], [1])
+            >>> bcfl.ClientData.from_arrays("ann", train, test, group=0)
+            ClientData(ann: train 2, test 1, group 0)
         """
         client, views = checked_name(client), {}
         for name, given in ((TRAIN, train), (TEST, test)):
@@ -247,10 +278,13 @@ class ClientData:
             classes: labels of all classes, in one order for all clients, where targets are such
                 labels, for example text.
 
+        Returns:
+            The client, with the view `train` and, if given, `test`.
+
         Raises:
             TypeError: a data set is none of these, has no length, or its samples are no pairs.
             ValueError: there is no sample or no such column, or samples differ in shape; see also
-                `from_arrays`.
+                `bcfl.ClientData.from_arrays`.
         """
         client, pairs = checked_name(client), []
         for name, source in ((TRAIN, train), (TEST, test)):

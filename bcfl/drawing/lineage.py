@@ -188,6 +188,6 @@ def longest_first(lines: Sequence[Line], reached: Mapping[str, tuple[int, float]
 
     Args:
         lines: lines in the order in which they begin.
-        reached: result of `HypothesisLineage.survival`.
+        reached: result of `bcfl.drawing.HypothesisLineage.survival`.
     """
     return sorted(lines, key=lambda line: tuple(-part for part in reached[line.first.name]))

@@ -52,7 +52,7 @@ class Randomized:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer requests; see `Executor`."""
+        """Answer requests; see `bcfl.executors.Executor`."""
         troubles = {request: self._trouble(request) for request in requests}
         allowed = [request for request, trouble in troubles.items() if not trouble]
         answers = self.executor.answer(allowed, models, round)

@@ -30,7 +30,7 @@ class Stepwise:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer with the data of the round's time step; see `Executor`."""
+        """Answer with the data of the round's time step; see `bcfl.executors.Executor`."""
         return self.executors[self.schedule.step(round)].answer(requests, models, round)
 
 
@@ -58,7 +58,7 @@ class Unreliable:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer for the clients that stay; see `Executor`."""
+        """Answer for the clients that stay; see `bcfl.executors.Executor`."""
         staying = [r for r in requests if not self._dropped(r, round)]
         failure = Failure("missing", "the client dropped out of the round")
         outcomes: Outcomes = dict.fromkeys(
@@ -91,6 +91,6 @@ class ThreadLimited:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer; see `Executor`."""
+        """Answer; see `bcfl.executors.Executor`."""
         with limited_threads(self.threads), standard_switches():
             return self.executor.answer(requests, models, round)

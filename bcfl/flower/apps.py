@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bcfl.analysis import metrics
 from bcfl.analysis.rows import Row
 from bcfl.analysis.run import Run
 from bcfl.data.clients import ClientData, View
@@ -45,9 +46,10 @@ def client_app(open_client: OpenClient, deployment: OpenDeployment) -> ClientApp
     """The `ClientApp` of nodes that hold one client each.
 
     Args:
-        open_client: reads the samples, on the node; see `read_client`. A node's configuration may
-            also name a `device`, by default `cpu`, and with `privacy` must name `secret`: a file
-            of at least 32 bytes that this node alone can read, such as the key of the node.
+        open_client: reads the samples, on the node; see `bcfl.flower.read_client`. A node's
+            configuration may also name a `device`, by default `cpu`, and with `privacy` must name
+            `secret`: a file of at least 32 bytes that this node alone can read, such as the key of
+            the node.
         deployment: as for `server_app`; from the server's run configuration.
 
     Raises:
@@ -131,12 +133,14 @@ def serve(grid: Grid, plan: Deployment, config: Mapping[str, Any]) -> Run:
 
 
 def _show(record: RoundRecord, row: Row) -> None:
-    accuracy = row["accuracy"]
+    name = next(iter(metrics.SCORES[record.likelihood]))
+    score = row[name]
     LOG.info(
-        "round %d: %d clients took part, accuracy %s, %d failures, %.1f s",
+        "round %d: %d clients took part, %s %s, %d failures, %.1f s",
         record.round,
         len(record.participants),
-        "unknown" if accuracy is None else f"{accuracy:.3f}",
+        name,
+        "unknown" if score is None else f"{score:.3f}",
         len(record.ledger.failures),
         row["seconds"]["total"],
     )

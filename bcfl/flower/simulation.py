@@ -39,7 +39,7 @@ def simulated_grid(
 
     Args:
         open_node: opens the clients of a node from the setup of a run and the node's configuration,
-            which holds `partition-id` and `num-partitions`; see `node_app`.
+            which holds `partition-id` and `num-partitions`; see `bcfl.flower.node_app`.
         nodes: number of nodes.
         cpus_per_node: processors of each node at work; as many work at a time as there are.
         gpus_per_node: GPUs of each node at work, or its share of one.

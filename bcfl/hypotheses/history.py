@@ -41,11 +41,11 @@ class Snapshot:
         associations: serving cluster of each client, per hypothesis.
         parents: indices of the parents, per hypothesis, in the previous snapshot: hypotheses, then
             proposals.
-        log_captured_mass: see `HypothesisSet`.
+        log_captured_mass: see `bcfl.hypotheses.HypothesisSet`.
         proposals: alternatives made in this round, which compete in the next.
         shares: share of the weight from each parent, per hypothesis; empty for equal shares.
         beliefs: (clients, clusters) belief of each hypothesis, None where it has none in that round
-            (see `Hypothesis.belief`); empty if none has.
+            (see `bcfl.Hypothesis.belief`); empty if none has.
     """
 
     round: int
@@ -93,7 +93,7 @@ class Snapshot:
 
     @property
     def effective_number(self) -> float:
-        """1 / sum of squared weights, see `HypothesisSet.effective_number`."""
+        """1 / sum of squared weights, see `bcfl.HypothesisSet.effective_number`."""
         return float(assignment.effective_number(self.log_weights))
 
     @property
@@ -198,9 +198,9 @@ def ancestor_shares(history: Sequence[Snapshot], round: int) -> NDArray[np.float
 def smoothed_associations(history: Sequence[Snapshot], round: int) -> NDArray[np.float64]:
     """Association probabilities of a past round, weighted by `ancestor_shares`.
 
-    They are what each hypothesis believed in that round, see `Snapshot.memberships`. Clusters are
-    matched one to one to those of the hypothesis with the largest share, by shared clients;
-    unmatched clusters follow.
+    They are what each hypothesis believed in that round, see
+    `bcfl.hypotheses.Snapshot.memberships`. Clusters are matched one to one to those of the
+    hypothesis with the largest share, by shared clients; unmatched clusters follow.
 
     Args:
         history: snapshots of all rounds.

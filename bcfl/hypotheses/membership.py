@@ -137,7 +137,7 @@ class Membership:
         Args:
             model: the architecture.
             client: name of the client.
-            step: the time step, from 0; see `Hypothesis.at_step`.
+            step: the time step, from 0; see `bcfl.Hypothesis.at_step`.
         """
         pairs: list[tuple[Posterior, float]] = []
         for hypothesis, row in zip(self.hypotheses, self.shares, strict=True):

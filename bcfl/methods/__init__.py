@@ -1,10 +1,16 @@
 """Methods of clustered federated learning by name, and suffixes that modify them.
 
-`methods.ifca(num_clusters=3)` makes a method; `methods.with_additive_model(...)` extends it;
-`methods.build("ifca-cam", num_clusters=3)` is both by name. `methods.available()` lists the names
-that `build` takes, and `help(methods.ifca)` the options of one. Papers, descriptions and options
-are data too: `RECIPES["ifca"].options`, and those of suffixes in `COMBINATORS`. Nothing here needs
-torch before a method is made.
+Start here:
+
+- `bcfl.methods.available()` lists the names.
+- `bcfl.methods.build("ifca", num_clusters=3)` makes a method by its name.
+- `bcfl.methods.ifca(num_clusters=3)` makes the same; `help(bcfl.methods.ifca)` lists the options.
+- `bcfl.methods.build("ifca-cam")` adds a suffix, as `bcfl.methods.with_additive_model(method)`.
+- `bcfl.methods.RECIPES["ifca"]` has the paper, description and options as data, and
+  `bcfl.methods.COMBINATORS` those of suffixes.
+
+Where a default was measured, its option names the page of the documentation, such as
+`studies/trackers`, and the section. Nothing here needs torch before a method is made.
 """
 
 from bcfl.methods.baselines import (

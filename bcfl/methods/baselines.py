@@ -126,8 +126,9 @@ def ifca(
         scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
             leaves out the client's contribution, or (crossfit) one of several, trained without the
             client's fold.
-        belief_temperature: divides summed cavity losses in membership probabilities; auto
-            fits it on two halves of the clients' samples. Default: measured.
+        belief_temperature: divides summed cavity losses in membership probabilities; auto fits it
+            on two halves of the clients' samples. Default: measured, studies/association-posterior
+            ("Association posterior").
         folds: number of folds of clients in crossfit, which multiplies the trainings.
     """
     from bcfl.policies import ClusterSize, LikelihoodAssociation

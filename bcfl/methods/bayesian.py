@@ -108,8 +108,9 @@ def bcfl(
         scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
             leaves out the client's contribution, or (crossfit) one of several, trained without the
             client's fold. Default: the paper, eq. 15.
-        belief_temperature: divides summed cavity losses in membership probabilities; auto
-            fits it on two halves of the clients' samples. Default: measured.
+        belief_temperature: divides summed cavity losses in membership probabilities; auto fits it
+            on two halves of the clients' samples. Default: measured, studies/association-posterior
+            ("Association posterior").
         folds: number of folds of clients in crossfit, which multiplies the trainings.
         validation: share of the clients' training samples that is set aside; none is 0.25 where
             the judge or an automatic temperature needs them, else 0.
@@ -124,8 +125,10 @@ def bcfl(
             Gauss-Newton matrix of Laplace approximations, the paper, section 5.
         posterior: how local posteriors are fitted. Default: Laplace, the paper, section 5.
         prior_precision: precision of the prior around the initial network, per parameter.
-        fusion: how local posteriors are fused. Default: measured.
-        memory: what the prior of the next round retains. Default: measured.
+        fusion: how local posteriors are fused. Default: measured, studies/association-posterior
+            ("What else was tried").
+        memory: what the prior of the next round retains. Default: measured, studies/calibration
+            ("Memory over rounds").
         history_weights: what the weights of hypotheses in the next round retain; none is as
             `memory`.
         decay: share that the memory forget keeps per round.

@@ -111,14 +111,17 @@ class NamedEnsemble:
         return {name: option for part in self.parts for name, option in part.options.items()}
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of the right types; needs no torch. See `NamedMethod.check`."""
+        """Options of the right types; needs no torch. See `bcfl.methods.NamedMethod.check`."""
         chosen = checked(self.name, self.options, options, elsewhere())
         for part in self.parts:
             part.check(self._of(part, chosen))
         return chosen
 
     def build(self, options: Mapping[str, Any]) -> "Method":
-        """The ensemble with these options. See `NamedMethod.build` and `ensembles.ensemble`."""
+        """The ensemble with these options.
+
+        See `bcfl.methods.NamedMethod.build` and `bcfl.methods.ensemble`.
+        """
         chosen = self.check(options)
         methods = [part.build(self._of(part, chosen)) for part in self.parts]
         return ensemble(methods, self.name)
@@ -137,10 +140,20 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
             recommended where nothing else is known; `module:object` is one of your own.
         options: options of the recipe and of the combinators.
 
+    Returns:
+        The method, for `bcfl.Federation`.
+
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
         UnknownOptionError: the method has no such option; the message names those it has.
         ValueError: a value does not fit, or suffixes exclude one another.
+
+    Example:
+        >>> from bcfl import methods
+        >>> methods.build("ifca", num_clusters=3).num_clusters
+        3
+        >>> methods.build("bcfl-mh-3-cam").name
+        'bcfl-mh-3-cam'
     """
     return named(name).build(options)
 
@@ -177,22 +190,35 @@ def _single(name: str) -> NamedMethod:
 def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of some options that a method has, to build several methods alike.
 
-    `methods.build(name, **methods.applicable(name, options))` takes `num_clusters` for `wecfl` and
-    leaves it out for `fedavg`.
-
     Args:
         name: of the method.
         options: values by option, such as those that hold for all methods of a run.
+
+    Returns:
+        The options of that method, for `bcfl.methods.build(name, **options)`.
+
+    Example:
+        >>> from bcfl import methods
+        >>> methods.applicable("fedavg", {"num_clusters": 3, "calibration": 0.2})
+        {'calibration': 0.2}
     """
     known = {*named(name).options, OBJECTIVE}
     return {key: value for key, value in options.items() if key in known}
 
 
 def available() -> tuple[str, ...]:
-    """Names of all methods, as `build` takes them, without numbers and suffixes.
+    """Names of all methods, as `bcfl.methods.build` takes them, without numbers and suffixes.
 
     `default`, those of `RECIPES`, and those that installed packages register. Suffixes, the keys of
     `COMBINATORS`, follow a hyphen: `ifca-cam`.
+
+    Returns:
+        The names, `default` first; `bcfl.methods.RECIPES` has more about each.
+
+    Example:
+        >>> from bcfl import methods
+        >>> "ifca" in methods.available()
+        True
     """
     own = (name for name in sorted(registered("methods")) if name not in RECIPES)
     return ("default", *RECIPES, *own)
@@ -217,9 +243,22 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
     numbered = re.fullmatch(r"(.+)-(\d+)", base)
     if numbered and numbered[1] in RECIPES and RECIPES[numbered[1]].number:
         return RECIPES[numbered[1]], int(numbered[2])
-    near = nearest_name(base, _names_like(base), cutoff=0.5)
-    hint = f" Did you mean {near + name[len(base) :]!r}?" if near else ""
+    rest = name[len(base) :]
+    if numbered and numbered[1] in {"default", *RECIPES}:
+        hint = _without_number(numbered[1], rest, int(numbered[2]))
+    else:
+        near = nearest_name(base, _names_like(base), cutoff=0.5)
+        hint = f" Did you mean {near + rest!r}?" if near else ""
     raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods")
+
+
+def _without_number(base: str, rest: str, number: int) -> str:
+    """A hint at the option for a number that the name of a method does not take."""
+    recipe = RECIPES[DEFAULT if base == "default" else base]
+    if recipe.number:  # of the name that default stands for
+        return f" Did you mean '{recipe.name}-{number}{rest}'?"
+    clusters = f" with num_clusters={number}" if "num_clusters" in recipe.options else ""
+    return f" Did you mean {base + rest!r}{clusters}?"
 
 
 def _names_like(base: str) -> list[str]:

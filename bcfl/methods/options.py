@@ -132,12 +132,12 @@ def with_options(function: Callable[..., Any], options: Mapping[str, Option]) ->
 
 
 def _told(option: Option) -> str:
-    """Description, values with names, and source of the default."""
+    """Description, values with names, and the default with its source."""
     parts = [option.description]
     if _texts(option.hint):
         parts.append(f"Allowed: {option.allowed}.")
     if option.source:
-        parts.append(f"Default: {option.source}.")
+        parts.append(f"Default: {option.default!r}; {option.source}.")
     return " ".join(parts)
 
 
@@ -145,7 +145,7 @@ def checked(
     method: str,
     options: Mapping[str, Option],
     values: Mapping[str, Any],
-    others: Iterable[str] = (),
+    others: Iterable[tuple[str, Option]] = (),
 ) -> dict[str, Any]:
     """Values of the right types for options that a method has.
 
@@ -153,7 +153,8 @@ def checked(
         method: its name, for messages.
         options: those that it has.
         values: values by option; `objective` is passed through.
-        others: options that some method has, read where one is unknown.
+        others: methods by name with an option each, read where an option is unknown or a text is
+            no value of it.
 
     Raises:
         UnknownOptionError: the method has no such option; the message names those it has.
@@ -167,12 +168,27 @@ def checked(
             raise UnknownOptionError(
                 f"method {method!r} has no option {name!r}.{hint} "
                 f"It has: {', '.join(sorted(known))}"
-                + (f". Other methods have it: {fits}" if name in others else "")
+                + (
+                    f". Other methods have it: {fits}"
+                    if any(o.name == name for _, o in others)
+                    else ""
+                )
             )
     return {
-        name: value if name == OBJECTIVE else options[name].read(value, method)
+        name: value if name == OBJECTIVE else _read(options[name], value, method, others)
         for name, value in values.items()
     }
+
+
+def _read(option: Option, value: object, method: str, others: Iterable[tuple[str, Option]]) -> Any:  # noqa: ANN401
+    """A value of an option; where it is a text that other methods take, the error names one."""
+    try:
+        return option.read(value, method)
+    except ValueError as error:
+        for other, its in others if isinstance(value, str) else ():
+            if its.name == option.name and value in _texts(its.hint):
+                raise ValueError(f"{error}; {other} takes {value!r}") from None
+        raise
 
 
 def _of_training(name: str) -> str:

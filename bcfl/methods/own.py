@@ -43,7 +43,7 @@ def reference_of(name: str, kind: str) -> str | None:
 
     Args:
         name: a reference, or a name that a package registers.
-        kind: see `registered`.
+        kind: see `bcfl.methods.registered`.
 
     Raises:
         UnknownObjectError: packages register the name for different objects.

@@ -40,27 +40,32 @@ def bcfl_race(
             divides the summed loss (1 is Bayes' rule), auto fits it on validation samples.
         fusion: how local posteriors are fused; the precision of the prior in the weights of the
             opinion pool keeps parameters that few clients determine from following a single client.
-            Default: measured.
+            Default: measured, studies/association-posterior ("What else was tried").
         memory: what the prior of the next round retains.
         scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
             leaves out the client's contribution, or (crossfit) one of several, trained without the
-            client's fold. Default: measured.
-        belief_temperature: divides summed cavity losses in membership probabilities; auto
-            fits it on two halves of the clients' samples. Default: measured.
+            client's fold. Default: measured, studies/association-posterior ("Cavities in other
+            methods").
+        belief_temperature: divides summed cavity losses in membership probabilities; auto fits it
+            on two halves of the clients' samples. Default: measured, studies/association-posterior
+            ("Association posterior").
         annealing: temperature at which associations are drawn in the first round; none always takes
-            the best. Default: measured.
+            the best. Default: measured, studies/association-posterior ("What else was tried").
         annealed_until: round, or share of the run below 1, in which the temperature reaches 0.
-            Default: measured.
+            Default: measured, studies/association-posterior ("What else was tried").
         warm_starts: number of starts that begin with K-means on local models, which finds many
-            clusters where random networks leave some clusters without clients. Default: measured.
-        warm_rounds: rounds of K-means, or share of the run below 1. In the first all clients
-            train from one model, so that local models differ by their data alone; K-means of the
-            second round found fewer clusters. Default: measured.
+            clusters where random networks leave some clusters without clients. Default: measured,
+            studies/association-posterior ("Many clusters").
+        warm_rounds: rounds of K-means, or share of the run below 1. In the first all clients train
+            from one model, so that local models differ by their data alone; K-means of the second
+            round found fewer clusters. Default: measured, studies/association-posterior ("What else
+            was tried").
         held_rounds: rounds after these in which warm starts keep the clusters of K-means, so that
             the models of many clusters can tell clients apart before the association changes.
         burn_in: round, or share of the run below 1, before which every start is kept. Default:
-            measured.
-        min_weight: starts of lower weight are dropped. Default: measured.
+            measured, studies/association-posterior ("What else was tried").
+        min_weight: starts of lower weight are dropped. Default: measured,
+            studies/association-posterior ("What else was tried").
         same: two starts that agree on this share of the clients count as one.
     """
     from bcfl.policies import WarmUp

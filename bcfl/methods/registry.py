@@ -186,9 +186,9 @@ def combinator(
     return entered
 
 
-def elsewhere() -> Iterator[str]:
-    """Options of all recipes by name, some of them several times."""
-    return (name for entry in RECIPES.values() for name in entry.options)
+def elsewhere() -> Iterator[tuple[str, Option]]:
+    """Names of all methods, each with one of its options after another."""
+    return ((e.example, option) for e in RECIPES.values() for option in e.options.values())
 
 
 def _local_training() -> Option:

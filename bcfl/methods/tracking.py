@@ -68,27 +68,32 @@ def bcfl_mht(
             held-out samples.
         first_clusters: number of clusters that auto begins with, at most one per client. Beginning
             with too many, it finds groups that a common model serves nearly as well; beginning with
-            one, it often misses these. Default: measured.
+            one, it often misses these. Default: measured, studies/trackers ("Number of clusters
+            unknown, and misspecified").
         max_hypotheses: most hypotheses M that are kept.
         max_per_parent: associations that are ranked per hypothesis; none is M.
         temperature: of the association weights: mean weighs by the loss per sample, a number
             divides the summed loss (1 is Bayes' rule), auto fits it on validation samples. Default:
-            measured.
-        memory: what the prior of the next round retains. Default: measured.
+            measured, studies/trackers ("Ablation of the tracker").
+        memory: what the prior of the next round retains. Default: measured, studies/calibration
+            ("Memory over rounds").
         scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
             leaves out the client's contribution, or (crossfit) one of several, trained without the
             client's fold.
-        adapt: whether only the effective number of hypotheses is kept. Default: measured.
+        adapt: whether only the effective number of hypotheses is kept. Default: measured,
+            studies/trackers ("Ablation of the tracker").
         near_copies: distance of clusters below which hypotheses are merged, as a share of the
-            spread between clusters; none merges nothing. Default: measured.
+            spread between clusters; none merges nothing. Default: measured, studies/trackers
+            ("Ablation of the tracker").
         remembers_absent: whether absent clients count with their last costs.
         n_scan: rounds after which past ambiguities are resolved; none leaves them to the weights.
-            Default: measured.
-        starts: initial hypotheses, each with networks of its own. Default: measured.
+            Default: measured, studies/trackers ("Ablation of the tracker").
+        starts: initial hypotheses, each with networks of its own. Default: measured,
+            studies/trackers ("Ablation of the tracker").
         quota_rounds: rounds in which every start keeps a successor; none has no quota. Default:
-            measured.
+            measured, studies/trackers ("Ablation of the tracker").
         moves: kinds of proposals; none is split, and with auto also birth and death. Default:
-            measured.
+            measured, studies/trackers ("Ablation of the tracker").
         propose_every: rounds between proposals.
         splits: clusters that a proposal tries to split.
         freeing_splits: the same, with auto, for splits whose second part replaces another cluster.

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
+from bcfl.runtime.suggestions import as_given
+
 if TYPE_CHECKING:
     from bcfl.protocol.loss_terms import Regularizer
     from bcfl.protocol.objective import Objective
@@ -22,9 +24,10 @@ def flat(*, objective: "Objective | None" = None, calibration: float = 0.0) -> "
         objective: local training, such as `Objective(learning_rate=0.05)`; the recipe sets
             curvature, posterior and regularizers.
         calibration: share of each client's training samples that is set aside for tuning
-            predictions, see `Run.rule`. On small digits, setting a fifth aside costs more
+            predictions, see `bcfl.Run.rule`. On small digits, setting a fifth aside costs more
             likelihood than the temperature gains for trained models; it pays for models that are
-            far from trained, or overtrained. Default: measured.
+            far from trained, or overtrained. Default: measured, studies/calibration ("Calibration
+            and out-of-distribution inputs").
     """
     del calibration  # set aside by `registry.Recipe.make`
     return replace(trained(objective), curvature="samples", prior_weight=0.0)
@@ -41,7 +44,7 @@ def trained(objective: "Objective | None") -> "Objective":
     if objective is not None and not isinstance(objective, Objective):
         raise TypeError(
             "objective must be a bcfl.Objective, such as Objective(learning_rate=0.1), got "
-            f"{objective!r}"
+            f"{as_given(objective)}"
         )
     return Objective() if objective is None else objective
 

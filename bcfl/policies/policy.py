@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from reprlib import repr as shortened
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,7 +23,7 @@ from bcfl.policies.trainings import trainings as trainings
 from bcfl.protocol.answers import Trained
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Replies, Steps, Train
-from bcfl.runtime import as_whole, nearest
+from bcfl.runtime import as_given, as_whole, nearest
 
 
 @runtime_checkable
@@ -164,7 +165,30 @@ class Ranking:
 
 
 class Policy(Protocol):
-    """Associates clients with clusters. A frozen dataclass of hyperparameters with one method."""
+    """Associates clients with clusters. A frozen dataclass of hyperparameters with one method.
+
+    Example:
+        All clients in one cluster, as in FedAvg. It needs no answers, so that nothing is yielded:
+
+        >>> import bcfl
+        >>> from dataclasses import dataclass
+        >>> from bcfl.policies import Ranking, candidate
+        >>> @dataclass(frozen=True)
+        ... class Together:
+        ...     num_clusters: int = 1
+        ...     objective: bcfl.Objective = bcfl.Objective()
+        ...
+        ...     def associate(self, hypothesis, context):
+        ...         labels = dict.fromkeys(context.participants, 0)
+        ...         return Ranking.only(candidate(hypothesis, labels, self.objective))
+        ...         yield  # makes it a generator
+
+        With `clients` of the example of `bcfl.Federation`:
+
+        >>> run = bcfl.Federation(clients, lambda: nn.Linear(2, 2), Together()).run(1)
+        >>> run.hypotheses.best.association
+        Association(4 clients, cluster sizes 4)
+    """
 
     @property
     def num_clusters(self) -> int:
@@ -213,9 +237,24 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
         answers: trainings that have been answered already.
         num_samples: training samples of the clients, for objectives with regularisers.
 
+    Returns:
+        The candidate, for a `bcfl.policies.Ranking`.
+
     Raises:
+        TypeError: the labels are no mapping, or the objective is no `Objective`.
         ValueError: an unknown client, or a cluster that is no whole number or out of range.
+
+    Example:
+        With `federation` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.policies import candidate
+        >>> parent = federation.initial_state().hypotheses.best
+        >>> chosen = candidate(parent, {"ann": 0, "bob": 1}, bcfl.Objective())
+        >>> chosen.association.by_client, len(chosen.trainings)
+        ({'ann': 0, 'bob': 1}, 2)
     """
+    if not isinstance(objective, Objective):
+        raise TypeError(f"objective must be a bcfl.Objective, got {as_given(objective)}")
     keys = [posterior.key for posterior in parent.clusters]
     labels = _checked_labels(labels, parent.association, len(keys))
     clients = sorted(labels)
@@ -240,6 +279,11 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
 def _checked_labels(
     labels: Mapping[str, int], association: Association, num_clusters: int
 ) -> dict[str, int]:
+    if not isinstance(labels, Mapping):
+        raise TypeError(
+            "labels must be a mapping from client to cluster, such as "
+            f"{ {association.clients[0]: 0} }, got {shortened(labels)}"
+        )
     unknown = [client for client in labels if client not in association.position]
     if unknown:
         raise ValueError(

@@ -38,12 +38,12 @@ class Sparsity(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Summed absolute values; see `Regularizer.penalty`."""
+        """Summed absolute values; see `bcfl.protocol.Regularizer.penalty`."""
         del start, references
         return live.abs().sum()
 
     def proximal(self, live: Tensor, step_size: float) -> Tensor:
-        """The soft threshold; see `Shrinking.proximal`."""
+        """The soft threshold; see `bcfl.protocol.loss_terms.Shrinking.proximal`."""
         return softshrink(live, step_size * self.weight)
 
 
@@ -82,13 +82,16 @@ class Retention(SelfContained):
         return self.sparsity / self.weight
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Huber loss of the residual; see `Regularizer.penalty`."""
+        """Huber loss of the residual; see `bcfl.protocol.Regularizer.penalty`."""
         del start
         kept, mask = references
         return huber_loss(live * mask, kept, reduction="sum", delta=self.threshold)
 
     def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
-        """The clipped residual times the mask; see `ClosedForm.gradient`."""
+        """The clipped residual times the mask.
+
+        See `bcfl.protocol.loss_terms.ClosedForm.gradient`.
+        """
         del start
         kept, mask = references.unbind(-2)
         return mask * (live * mask - kept).clamp_(-self.threshold, self.threshold)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from bcfl.protocol.requests import Exchange, Replies, Request, Steps
+from bcfl.runtime import as_given
 
 Result = TypeVar("Result")
 Answers: TypeAlias = Callable[[Any], Any] | Mapping[Any, Any]
@@ -16,7 +17,8 @@ def run_exchanges(steps: Steps[Result], reply: Callable[[Exchange], Replies]) ->
     """Run a generator of exchanges to its end.
 
     Args:
-        steps: generator, such as that of `Policy.associate` or `Tracker.step`.
+        steps: generator, such as that of `bcfl.policies.Policy.associate` or
+            `bcfl.trackers.Tracker.step`.
         reply: answers to the requests of one exchange, by request.
 
     Returns:
@@ -48,16 +50,9 @@ def drive(
 ) -> Result | tuple[Result, list[Exchange]]:
     """Run the generator of a policy or tracker to its end with given answers.
 
-    >>> import bcfl
-    >>> from bcfl.protocol.requests import Exchange
-    >>> def policy():
-    ...     replies = yield Exchange(("size of a", "size of b"), {})
-    ...     return sum(replies.values())
-    >>> bcfl.drive(policy(), {"size of a": 3})
-    3
-
     Args:
-        steps: generator, such as that of `Policy.associate` or `Tracker.step`.
+        steps: generator, such as that of `bcfl.policies.Policy.associate` or
+            `bcfl.trackers.Tracker.step`.
         answers: function from a request to its answer, or mapping of answers by request. A request
             answered by None, or without an entry, counts as unanswered. None if the generator is
             expected to make no request.
@@ -67,8 +62,23 @@ def drive(
         What the generator returns; with `return_exchanges`, a pair of that and the exchanges.
 
     Raises:
+        TypeError: `steps` is no generator, such as a method that was not called.
         ValueError: the generator makes a request and there are no answers.
+
+    Example:
+        >>> import bcfl
+        >>> from bcfl.protocol.requests import Exchange
+        >>> def policy():
+        ...     replies = yield Exchange(("size of a", "size of b"), {})
+        ...     return sum(replies.values())
+        >>> bcfl.drive(policy(), {"size of a": 3})
+        3
     """
+    if not isinstance(steps, Generator):
+        raise TypeError(
+            "steps must be a generator, as policy.associate(hypothesis, context) returns it, got "
+            f"{as_given(steps)}"
+        )
     exchanges: list[Exchange] = []
 
     def reply(exchange: Exchange) -> Replies:

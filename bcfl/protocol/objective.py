@@ -22,7 +22,7 @@ class Objective:
     Attributes:
         local_steps: SGD steps per round, and per phase where there are several.
         local_epochs: passes over the client's samples in place of `local_steps`, so that steps grow
-            with the number of samples, see `steps`; None leaves it at the steps.
+            with the number of samples, see `bcfl.Objective.steps`; None leaves it at the steps.
         batch_size: samples per step; a client with fewer samples uses all of them in each step.
         learning_rate: step size.
         momentum: classical momentum, in [0, 1); the velocity starts at zero in each round.
@@ -53,6 +53,14 @@ class Objective:
     Raises:
         TypeError: regularisers, phases or upload are of another type.
         ValueError: another value is not allowed.
+
+    Example:
+        >>> import bcfl
+        >>> objective = bcfl.Objective(local_epochs=2, learning_rate=0.05)
+        >>> objective.steps(100)
+        7
+        >>> bcfl.methods.ifca(num_clusters=3, objective=objective).name
+        'ifca'
     """
 
     local_steps: int = 10

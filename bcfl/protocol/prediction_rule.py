@@ -33,7 +33,7 @@ class PredictionRule:
             model uncertainty as data uncertainty.
         prior_precision: replaces the precision of the prior around the initial network, the
             curvature of the data kept; None leaves it. A precision of 1 makes predictions far too
-            uncertain; see `Run.tuned`.
+            uncertain; see `bcfl.Run.tuned`.
         temperature: each network's probabilities are raised to 1 / temperature and normalised; of
             numbers, whose density is a Gaussian of unit variance, it is so the noise variance.
         num_draws: draws from each posterior.
@@ -94,7 +94,9 @@ class PredictionRule:
         return _Tempered(self.untempered(model, posterior), self.temperature)
 
     def untempered(self, model: Model, posterior: Posterior) -> Predictive:
-        """The predictive of one posterior at temperature 1; see `EachLabel` where it is of labels.
+        """The predictive of one posterior at temperature 1.
+
+        See `posteriors.predictive.EachLabel` where it is of labels.
 
         Args:
             model: architecture.
@@ -132,7 +134,10 @@ class PredictionRule:
     def moments(
         self, model: Model, mixture: Mapping[Posterior, float], inputs: Tensor
     ) -> ValueMoments:
-        """Moments of the outputs of a model of numbers; see `moments_of_all`."""
+        """Moments of the outputs of a model of numbers.
+
+        See `bcfl.protocol.prediction_rule.moments_of_all`.
+        """
         (found,) = moments_of_all([self], model, mixture, inputs)
         return found
 

@@ -37,12 +37,12 @@ class Proximal(SelfContained):
         check_weight("weight", self.weight)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
-        """Half the squared distance from the start; see `Regularizer.penalty`."""
+        """Half the squared distance from the start; see `bcfl.protocol.Regularizer.penalty`."""
         del references
         return 0.5 * (live - start).square().sum()
 
     def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
-        """See `ClosedForm.gradient`."""
+        """See `bcfl.protocol.loss_terms.ClosedForm.gradient`."""
         del references
         return live - start
 
@@ -78,7 +78,7 @@ class Contrast:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The models of the other clusters; see `Regularizer.references`."""
+        """The models of the other clusters; see `bcfl.protocol.Regularizer.references`."""
         del shares
         others = {posterior.key: posterior for posterior in clusters if posterior.key != start}
         return tuple(others.values())
@@ -86,7 +86,7 @@ class Contrast:
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
         """Cross-entropy of choosing the own cluster by similarity, in [0, log K + 2 / tau].
 
-        See `Regularizer.penalty`.
+        See `bcfl.protocol.Regularizer.penalty`.
         """
         rows = live if live.ndim > 1 else live[None]
         models = [other if other.ndim > 1 else other[None] for other in (start, *references)]
@@ -94,7 +94,7 @@ class Contrast:
         return -log_softmax(cosines / self.temperature, dim=1)[:, 0].mean()
 
     def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
-        """Of the contrast of parameters; see `ClosedForm.gradient`.
+        """Of the contrast of parameters; see `bcfl.protocol.loss_terms.ClosedForm.gradient`.
 
         With c the cosines and p their softmax, sum_k (p_k - [k is own]) / tau times the gradient
         of c_k, which is m_k / (|x| |m_k|) - c_k x / |x|^2 for model m_k and parameters x.
@@ -137,14 +137,14 @@ class Sharing:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The mean model of all clusters; see `Regularizer.references`."""
+        """The mean model of all clusters; see `bcfl.protocol.Regularizer.references`."""
         del start
         return (weighted_mean(clusters, shares),) if len(clusters) > 1 else ()
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
         """Half the squared distance from the mean model; 0 where there is one cluster.
 
-        See `Regularizer.penalty`.
+        See `bcfl.protocol.Regularizer.penalty`.
         """
         del start
         if not references:
@@ -152,7 +152,7 @@ class Sharing:
         return 0.5 * (live - references[0]).square().sum()
 
     def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
-        """See `ClosedForm.gradient`."""
+        """See `bcfl.protocol.loss_terms.ClosedForm.gradient`."""
         del start
         return live - references[..., 0, :] if references.shape[-2] else torch.zeros_like(live)
 
@@ -188,14 +188,14 @@ class Attraction:
     def references(
         self, clusters: Sequence[Posterior], shares: Sequence[float], start: str
     ) -> tuple[Posterior, ...]:
-        """The models of all clusters; see `Regularizer.references`."""
+        """The models of all clusters; see `bcfl.protocol.Regularizer.references`."""
         del shares, start
         return tuple(clusters)
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
         """Half the weighted sum of squared distances from the clusters' models.
 
-        See `Regularizer.penalty`.
+        See `bcfl.protocol.Regularizer.penalty`.
         """
         del start
         pairs = zip(self.importances, references, strict=True)
@@ -203,7 +203,7 @@ class Attraction:
         return 0.5 * sum(distances[1:], start=distances[0])
 
     def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
-        """See `ClosedForm.gradient`."""
+        """See `bcfl.protocol.loss_terms.ClosedForm.gradient`."""
         del start
         gradient = live * sum(self.importances)
         for importance, other in zip(self.importances, references.unbind(-2), strict=True):
@@ -233,14 +233,14 @@ class Consolidation(SelfContained):
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:
         """Half the squared distance from the anchor, weighted by the Fisher information.
 
-        See `Regularizer.penalty`.
+        See `bcfl.protocol.Regularizer.penalty`.
         """
         del start
         anchor, fisher = references
         return 0.5 * (fisher * (live - anchor).square()).sum()
 
     def gradient(self, live: Tensor, start: Tensor, references: Tensor) -> Tensor:
-        """See `ClosedForm.gradient`."""
+        """See `bcfl.protocol.loss_terms.ClosedForm.gradient`."""
         del start
         anchor, fisher = references.unbind(-2)
         return fisher * (live - anchor)

@@ -14,7 +14,7 @@ from bcfl.architecture.model import Model
 from bcfl.executors.privacy import Privacy
 from bcfl.policies import Centralised, Policy
 from bcfl.rounds.method import Method
-from bcfl.runtime import check_whole
+from bcfl.runtime import as_given, check_whole
 
 if TYPE_CHECKING:
     from bcfl.executors import Executor
@@ -43,11 +43,23 @@ def check_starts(method: Method, model: Model, num_clients: int) -> None:
     if networks > 1 and torch.equal(model.initial(0)[0], model.initial(1)[0]):
         warnings.warn(
             f"{method.name} begins with {networks} networks of different weights, but the model "
-            "always has the same; give a function that builds it, such as `lambda: Network()`, so "
-            "that weights are drawn from the seed",
+            f"always has the same; {_ways_to_vary(model)}",
             SameStartWarning,
             stacklevel=5,  # the caller of Federation
         )
+
+
+def _ways_to_vary(model: Model) -> str:
+    """How the weights of a model, which are always the same, come to differ."""
+    if model.is_shared:
+        return (
+            "give a function that builds it, such as `lambda: Network()`, so that weights are "
+            "drawn from the seed"
+        )
+    return (
+        f"the code that builds {model.name!r} should neither call torch.manual_seed nor load "
+        "weights, so that weights are drawn from the seed of the federation"
+    )
 
 
 def knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
@@ -124,7 +136,9 @@ def checked_privacy(privacy: Privacy | None) -> Privacy | None:
         TypeError: it is of another type.
     """
     if not isinstance(privacy, Privacy | None):
-        raise TypeError(f"privacy must be a bcfl.executors.Privacy or None, got {privacy!r}")
+        raise TypeError(
+            f"privacy must be a bcfl.executors.Privacy or None, got {as_given(privacy)}"
+        )
     return privacy
 
 
@@ -136,10 +150,10 @@ def check_callables(on_round: OnRound | None, executor: Executor | None) -> None
     """
     if on_round is not None and not callable(on_round):
         raise TypeError(f"on_round must be a function of state and record, got {on_round!r}")
-    if executor is not None and not hasattr(executor, "answer"):
+    if isinstance(executor, type) or (executor is not None and not hasattr(executor, "answer")):
         raise TypeError(
-            f"executor must have `answer`, got {executor!r}; names and options of executors go "
-            "to Federation(..., executor=...)"
+            f"executor must have `answer`, got {as_given(executor)}; names and options of "
+            "executors go to Federation(..., executor=...)"
         )
 
 
@@ -157,5 +171,7 @@ def as_method(method: Method | Policy) -> Method:
     if not isinstance(method, Method) and (
         isinstance(method, type) or not hasattr(method, "associate")
     ):
-        raise TypeError(f"method must be a method or a policy with `associate`, got {method!r}")
+        raise TypeError(
+            f"method must be a method or a policy with `associate`, got {as_given(method)}"
+        )
     return method if isinstance(method, Method) else Method(policy=method)

@@ -29,10 +29,10 @@ class Ledger:
         trainings_requested: local trainings requested over all hypotheses.
         trainings_run: local trainings run after deduplication.
         bytes_down: payload sent to clients: each distinct block once per client and round. What a
-            client has itself (`Train.held`, `Score.held`) is not sent. Clients keep the references
-            of a training that they did, and its frozen blocks, until they do trainings without
-            them: these are not sent again. Buffers of which more than half are zeros travel with
-            their places instead.
+            client has itself (`bcfl.protocol.Train.held`, `bcfl.protocol.Score.held`) is not sent.
+            Clients keep the references of a training that they did, and its frozen blocks, until
+            they do trainings without them: these are not sent again. Buffers of which more than
+            half are zeros travel with their places instead.
         parameters_run: parameters of the networks that clients evaluated or trained, each distinct
             block once per client and round.
         bytes_up: payload of the clients' answers, except those that they keep.

@@ -13,7 +13,7 @@ from bcfl.policies import Policy, SideBySide
 from bcfl.policies.policy import Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
-from bcfl.runtime import check_whole, is_real, is_whole
+from bcfl.runtime import as_given, check_whole, is_real, is_whole
 from bcfl.trackers import Greedy, Tracker
 from bcfl.trackers.tracker import ChecksRounds
 from posteriors.evidence.closed_form import Temperature
@@ -86,7 +86,7 @@ class Method:
         for name, (kind, allowed) in parts.items():
             value = getattr(self, name)
             if not isinstance(value, kind):
-                raise TypeError(f"{name} must be {allowed}, got {shortened(value)}")
+                raise TypeError(f"{name} must be {allowed}, got {as_given(value)}")
         if self.architecture is not None and not callable(self.architecture):
             raise TypeError(
                 "architecture must be a function from a model to a model, or None, got "
@@ -183,7 +183,7 @@ def check_policy(policy: object) -> None:
         )
     name = type(policy).__name__
     if isinstance(policy, type) or not callable(getattr(policy, "associate", None)):
-        raise TypeError(f"policy must be a policy with `associate`, got {shortened(policy)}")
+        raise TypeError(f"policy must be a policy with `associate`, got {as_given(policy)}")
     for attribute in ("num_clusters", "objective"):
         if not hasattr(policy, attribute):
             raise TypeError(
@@ -196,7 +196,7 @@ def check_policy(policy: object) -> None:
             f"num_clusters must be a whole number of at least 1, {name} has {shortened(found)}"
         )
     if not isinstance(objective, Objective):
-        raise TypeError(f"objective must be a bcfl.Objective, {name} has {shortened(objective)}")
+        raise TypeError(f"objective must be a bcfl.Objective, {name} has {as_given(objective)}")
 
 
 def _check_tracker(tracker: object) -> None:
@@ -205,7 +205,7 @@ def _check_tracker(tracker: object) -> None:
     if isinstance(tracker, type) or not has_step or not hasattr(tracker, "candidates_per_parent"):
         raise TypeError(
             "tracker must be a tracker with `candidates_per_parent` and `step`, such as "
-            f"bcfl.trackers.Greedy(), got {shortened(tracker)}"
+            f"bcfl.trackers.Greedy(), got {as_given(tracker)}"
         )
     number = tracker.candidates_per_parent
     if number is not None and not is_whole(number, 1):

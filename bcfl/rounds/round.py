@@ -73,7 +73,10 @@ class RoundConfig:
         return None if self.schedule is None else self.schedule.rounds(self.schedule.step(round))
 
     def reported(self, round: int) -> bool:
-        """Whether a round is among the last ones, or was added after them; see `LAST_ROUNDS`."""
+        """Whether a round is among the last ones, or was added after them.
+
+        See `bcfl.rounds.round.LAST_ROUNDS`.
+        """
         return self.num_rounds is not None and round >= self.num_rounds - LAST_ROUNDS
 
     def records_belief(self, round: int) -> bool:
@@ -172,6 +175,7 @@ def server_round(
         round=round + 1,
         participants=present,
         snapshot=snapshot,
+        likelihood=model.likelihood,
         evaluations=evaluations if model.likelihood == "categorical" else {},
         regression=evaluations if model.likelihood == "gaussian" else {},
         labels=evaluations if model.likelihood == "bernoulli" else {},

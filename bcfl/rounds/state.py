@@ -59,6 +59,19 @@ class Origin:
         policy = f"{type(method.policy).__name__} with {number} cluster{'s' * (number > 1)}"
         return cls(method=method.name, policy=policy, seed=seed)
 
+    def told(self, other: Origin) -> str:
+        """The method by its name, and its clusters; the policy where names do not tell them apart.
+
+        Args:
+            other: that it is told apart from.
+        """
+        kind, _, number = self.policy.partition(" with ")
+        if not self.method:
+            return self.policy
+        if self.method == other.method and kind != other.policy.partition(" with ")[0]:
+            return f"method {self.method!r} ({self.policy})"
+        return f"method {self.method!r} with {number}"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FederationState:
@@ -70,8 +83,8 @@ class FederationState:
         client_info: description of each client so far.
         scores: reported losses of models that have not changed since.
         planned_rounds: rounds of the whole run, by which schedules scale; None before it begins.
-        cached: client and key of blocks that they keep, see `Ledger.bytes_down`.
-        releases: of each client so far, see `Ledger.releases`.
+        cached: client and key of blocks that they keep, see `bcfl.rounds.Ledger.bytes_down`.
+        releases: of each client so far, see `bcfl.rounds.Ledger.releases`.
         origin: what the run began with.
     """
 
@@ -130,7 +143,9 @@ class FederationState:
             raise ValueError(f"state must be of {dtype}, the federation's dtype, got {found}")
         begun = self.origin
         if begun.policy not in ("", origin.policy):
-            raise ValueError(f"state must be of {origin.policy}, got one of {begun.policy}")
+            raise ValueError(
+                f"state must be of {origin.told(begun)}, got one of {begun.told(origin)}"
+            )
         if begun.seed not in (None, origin.seed):
             raise ValueError(
                 f"state must be of seed {origin.seed}, that of the federation, got one of seed "
@@ -177,6 +192,7 @@ class RoundRecord:
         round: rounds done, this one included.
         participants: clients that took part; failed requests are in `ledger.failures`.
         snapshot: associations and weights after the round.
+        likelihood: of the model, which says what was predicted.
         evaluations: predictions of each client's served mixture on its test samples; clients
             without test samples, or that did not answer, are left out.
         regression: the same of numbers, where the likelihood is Gaussian.
@@ -197,6 +213,7 @@ class RoundRecord:
     regression: Mapping[str, RegressionSums] = field(default_factory=dict)
     labels: Mapping[str, LabelSums] = field(default_factory=dict)
     num_training: Mapping[str, int] = field(default_factory=dict)
+    likelihood: Likelihood = "categorical"
 
     def __repr__(self) -> str:
         return (
@@ -205,13 +222,10 @@ class RoundRecord:
             f"{self.ledger.trainings_requested} trainings, {len(self.ledger.failures)} failures)"
         )
 
-    def predicted(self, likelihood: Likelihood) -> Mapping[str, Any]:
-        """Sums over each client's predictions on its test samples.
-
-        Args:
-            likelihood: of the model.
-        """
-        match likelihood:
+    @property
+    def predicted(self) -> Mapping[str, Any]:
+        """Sums over each client's predictions on its test samples, of the model's likelihood."""
+        match self.likelihood:
             case "categorical":
                 return self.evaluations
             case "gaussian":

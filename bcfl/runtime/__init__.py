@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from bcfl.runtime.numbers import as_whole, check_whole, is_real, is_whole
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
-    from bcfl.runtime.suggestions import nearest, nearest_name
+    from bcfl.runtime.suggestions import as_given, nearest, nearest_name
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
@@ -39,7 +39,7 @@ _MODULES = {
     ),
     "numbers": ("as_whole", "check_whole", "is_real", "is_whole"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
-    "suggestions": ("nearest", "nearest_name"),
+    "suggestions": ("as_given", "nearest", "nearest_name"),
     "workers": ("become_worker", "died", "portable"),
 }
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
@@ -50,6 +50,7 @@ __all__ = [
     "RUN_FORMAT",
     "BusyError",
     "MethodFiles",
+    "as_given",
     "as_path",
     "as_whole",
     "become_worker",

@@ -1,10 +1,12 @@
-"""Suggestions in messages on unknown names."""
+"""What messages say of an unknown name, and of a class or function that was not called."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from reprlib import repr as shortened
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -34,6 +36,37 @@ def nearest_name(name: object, known: Iterable[str], cutoff: float = 0.6) -> str
     form = _form(str(name))
     close = [form] if form in by_form else get_close_matches(form, by_form, n=1, cutoff=cutoff)
     return by_form[close[0]] if close else None
+
+
+def as_given(value: object) -> str:
+    """An argument, cut short; a class or function by its name, with the call that may be missing.
+
+    Args:
+        value: an argument of any type.
+    """
+    kind = "class" if isinstance(value, type) else "function"
+    if not isinstance(value, type) and not inspect.isroutine(value):
+        return shortened(value)
+    name = value.__name__
+    if not name.isidentifier():  # a lambda
+        return f"the function {name}; call it, and give what it returns"
+    group = "methods." if str(value.__module__).startswith("bcfl.methods.") else ""
+    return f"the {kind} {name}; call it: {group}{name}({_needed(value)})"
+
+
+def _needed(function: Callable[..., object]) -> str:
+    """Arguments of a call that have no default, and the number of clusters, which most choose."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of some classes and functions in C
+        return "..."
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed = [
+        f"{p.name}=..." if p.kind is p.KEYWORD_ONLY or p.name == "num_clusters" else p.name
+        for p in named
+        if p.default is p.empty or p.name == "num_clusters"
+    ]
+    return ", ".join(needed)
 
 
 def _form(name: str) -> str:

@@ -87,7 +87,7 @@ class AdaptiveMultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank, cap, train, merge near copies, and propose. See `Tracker.step`."""
+        """Rank, cap, train, merge near copies, and propose. See `bcfl.trackers.Tracker.step`."""
         if self.remembers:
             policy = WithAbsentClients.within(policy, aggregation)
         competing = hypotheses.competing

@@ -23,6 +23,15 @@ class MultiHypothesis:
         max_per_parent: associations enumerated for each hypothesis; by default as many as
             are kept.
         min_weight: hypotheses of lower probability are pruned before they are trained.
+
+    Example:
+        With `clients` and `method` of the example of `bcfl.Federation`:
+
+        >>> from dataclasses import replace
+        >>> from bcfl import trackers
+        >>> best_three = replace(method, tracker=trackers.MultiHypothesis(3))
+        >>> len(bcfl.Federation(clients, lambda: nn.Linear(2, 2), best_three).run(1).hypotheses)
+        3
     """
 
     max_hypotheses: int
@@ -48,7 +57,10 @@ class MultiHypothesis:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Rank over all hypotheses, cap, prune, and train the survivors. See `Tracker.step`."""
+        """Rank over all hypotheses, cap, prune, and train the survivors.
+
+        See `bcfl.trackers.Tracker.step`.
+        """
         after, info, _ = yield from follow(
             hypotheses, policy, aggregation, context, self.max_hypotheses, self.min_weight
         )
@@ -57,7 +69,17 @@ class MultiHypothesis:
 
 @dataclass(frozen=True)
 class Greedy:
-    """Greedy tracker: keep the most probable association alone (BCFL-G, Eq. 16)."""
+    """Greedy tracker: keep the most probable association alone (BCFL-G, Eq. 16).
+
+    Example:
+        With `clients` and `method` of the example of `bcfl.Federation`:
+
+        >>> from dataclasses import replace
+        >>> from bcfl import trackers
+        >>> greedy = replace(method, tracker=trackers.Greedy())
+        >>> len(bcfl.Federation(clients, lambda: nn.Linear(2, 2), greedy).run(1).hypotheses)
+        1
+    """
 
     @property
     def candidates_per_parent(self) -> int:
@@ -71,7 +93,7 @@ class Greedy:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """The multi-hypothesis tracker with one hypothesis. See `Tracker.step`."""
+        """The multi-hypothesis tracker with one hypothesis. See `bcfl.trackers.Tracker.step`."""
         return (yield from MultiHypothesis(1).step(hypotheses, policy, aggregation, context))
 
 
@@ -94,7 +116,9 @@ class Exact:
         return None
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
-        """Refuse a federation whose first round would exceed the limit. See `Validates.check`.
+        """Refuse a federation whose first round would exceed the limit.
+
+        See `bcfl.policies.policy.Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
@@ -109,7 +133,9 @@ class Exact:
     def check_rounds(
         self, num_hypotheses: int, num_clusters: int, num_participants: int, rounds: range
     ) -> None:
-        """Refuse rounds after which the limit would be exceeded. See `ChecksRounds.check_rounds`.
+        """Refuse rounds after which the limit would be exceeded.
+
+        See `bcfl.trackers.tracker.ChecksRounds.check_rounds`.
 
         Args:
             num_hypotheses: hypotheses before the first of them.
@@ -132,7 +158,7 @@ class Exact:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Expand without pruning. See `Tracker.step`.
+        """Expand without pruning. See `bcfl.trackers.Tracker.step`.
 
         Raises:
             ValueError: the number of hypotheses would exceed the limit.

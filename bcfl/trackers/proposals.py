@@ -65,7 +65,7 @@ class SplitAndFree:
         splits: largest number of clusters tried.
         slots: largest number of slots tried for each.
         min_members: fewest trained members of a cluster that is split.
-        min_gain: least `Split.gain` of a split into an empty slot, nats.
+        min_gain: least `bcfl.trackers.moves.Split.gain` of a split into an empty slot, nats.
         max_cost_ratio: largest cost of freeing a slot, as a multiple of the present cost of the
             cluster that is split. Losses are non-negative, so a split cannot gain more than that
             cost itself; the rest allows for other changes within a round.
@@ -88,7 +88,7 @@ class SplitAndFree:
     def propose(
         self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Split alternatives, every `every` rounds. See `Proposal.propose`."""
+        """Split alternatives, every `every` rounds. See `bcfl.trackers.Proposal.propose`."""
         num_clusters = len(candidate.origins)
         if (context.round + 1) % self.every or candidate.costs is None or num_clusters < 2:
             return []
@@ -145,7 +145,10 @@ class Birth:
     def propose(
         self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Alternatives with one more cluster, every `every` rounds. See `Proposal.propose`."""
+        """Alternatives with one more cluster, every `every` rounds.
+
+        See `bcfl.trackers.Proposal.propose`.
+        """
         if (context.round + 1) % self.every or len(candidate.origins) >= self.max_clusters:
             return []
         divided = find_splits(candidate, answers, self.min_members, context)
@@ -173,7 +176,10 @@ class Death:
     def propose(
         self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Alternatives with one cluster less, every `every` rounds. See `Proposal.propose`."""
+        """Alternatives with one cluster less, every `every` rounds.
+
+        See `bcfl.trackers.Proposal.propose`.
+        """
         num_clusters = len(candidate.origins)
         if (context.round + 1) % self.every or candidate.costs is None or num_clusters < 2:
             return []
@@ -202,7 +208,10 @@ class Merge:
     def propose(
         self, candidate: Candidate, answers: Mapping[Train, Trained], context: RoundContext
     ) -> list[Candidate]:
-        """Alternatives with one cluster less, every `every` rounds. See `Proposal.propose`."""
+        """Alternatives with one cluster less, every `every` rounds.
+
+        See `bcfl.trackers.Proposal.propose`.
+        """
         if (context.round + 1) % self.every or candidate.costs is None:
             return []
         sizes = candidate.association.sizes

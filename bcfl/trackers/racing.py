@@ -60,7 +60,10 @@ class RacingStarts:
         aggregation: Aggregation,
         context: RoundContext,
     ) -> Steps[tuple[HypothesisSet, TrackerInfo]]:
-        """Associate each start, weight them, drop losers, train the rest. See `Tracker.step`."""
+        """Associate each start, weight them, drop losers, train the rest.
+
+        See `bcfl.trackers.Tracker.step`.
+        """
         parents = hypotheses.hypotheses
         named = [replace(h, lineage=h.lineage or (i,)) for i, h in enumerate(parents)]
         rankings = yield from rankings_of(named, policy, context)

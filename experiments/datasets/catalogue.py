@@ -58,15 +58,24 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
     `optdigits` is part of scikit-learn, and `rendered-digits` are drawn.
 
     Args:
-        name: a known name (see `available`), the name of a local file or folder, a path, a name
-            that a package registers, or `module:object` of a `Dataset` or of a function that makes
-            one.
+        name: a known name (see `experiments.datasets.available`), the name of a local file or
+            folder, a path, a name that a package registers, or `module:object` of a `Dataset` or of
+            a function that makes one.
         data_dir: directory that is searched first.
+
+    Returns:
+        The data set, with `inputs` (samples, ...) as float32 and `targets` (samples,) as int64.
 
     Raises:
         DataError: the data set is not found (the message lists the searched directories), the data
             directory does not exist, or the files are corrupt.
         UnknownObjectError: `module:object` cannot be imported, or is of another kind.
+
+    Example:
+        >>> from experiments import datasets
+        >>> digits = datasets.load("optdigits")
+        >>> digits.input_shape, digits.num_outputs
+        ((1, 8, 8), 10)
     """
     return located(name, data_dir)()
 

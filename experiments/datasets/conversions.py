@@ -27,7 +27,9 @@ def from_numpy(
     writers: ArrayLike | None = None,
     channels: Literal["first", "last"] | None = None,
 ) -> Dataset:
-    """Make a data set of arrays; see `Dataset.from_arrays` for how they are scaled.
+    """Make a data set of arrays.
+
+    See `experiments.datasets.Dataset.from_arrays` for how they are scaled.
 
     Args:
         inputs: (samples, ...) numbers.
@@ -38,7 +40,15 @@ def from_numpy(
         channels: where the channels of images are.
 
     Raises:
-        DataError: see `Dataset.from_arrays`; or there is not one writer per sample.
+        DataError: see `experiments.datasets.Dataset.from_arrays`; or there is not one writer per
+            sample.
+
+    Example:
+        >>> from experiments import datasets
+        >>> inputs, targets = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1]
+        >>> dataset = datasets.from_numpy(inputs, targets, name="mine")
+        >>> dataset.input_shape, dataset.num_outputs
+        ((2,), 2)
     """
     if isinstance(inputs, tuple) and len({np.ndim(part) for part in inputs}) > 1:
         raise DataError(
@@ -63,7 +73,8 @@ def from_torch(
         name: name of the data set.
 
     Raises:
-        DataError: samples are no such pairs or differ in shape; see also `Dataset.from_arrays`.
+        DataError: samples are no such pairs or differ in shape; see also
+            `experiments.datasets.Dataset.from_arrays`.
     """
     train = _pairs(name, dataset)
     return Dataset.from_arrays(
@@ -92,7 +103,7 @@ def from_huggingface(
 
     Raises:
         DataError: there is no such column or split, a split is a stream or empty, or samples differ
-            in shape; see also `Dataset.from_arrays`.
+            in shape; see also `experiments.datasets.Dataset.from_arrays`.
     """
     if isinstance(dataset, Mapping):
         if "train" not in dataset:

@@ -52,11 +52,14 @@ def _of(folder: Path, pair: Pair, among_others: bool) -> list[str]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    accuracy, traffic = row["accuracy"], row["traffic"]
+    traffic, accuracy, rmse = row["traffic"], row.get("accuracy"), row.get("rmse")
+    score = f"accuracy {'unknown' if accuracy is None else f'{100 * accuracy:.1f}'}"
+    if rmse is not None:
+        score = f"RMSE {rmse:.3g}"
     return (
         f"round {row['round']:4}   {row['participants']} clients took part, "
         f"{len(row['connected'])} connected   "
-        f"accuracy {'unknown' if accuracy is None else f'{100 * accuracy:.1f}'}   "
+        f"{score}   "
         f"clusters {row['cluster_sizes']}   "
         f"{traffic['bytes_down'] / 1e6:.2f} MB down, {traffic['bytes_up'] / 1e6:.2f} MB up   "
         f"{row['seconds']['total']:.1f} s"

@@ -37,7 +37,7 @@ def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
 
 
 def fashion_cnn_gn(classes: int = 10) -> Model:
-    """See `fashion_cnn`; with group normalisation."""
+    """See `experiments.models.fashion_cnn`; with group normalisation."""
     return fashion_cnn(classes, "group")
 
 
@@ -46,7 +46,7 @@ def tissue_cnn(classes: int = 8, norm: Norm = "batch") -> Model:
 
     Args:
         classes: number of classes.
-        norm: see `fashion_cnn`.
+        norm: see `experiments.models.fashion_cnn`.
 
     Raises:
         ValueError: the norm is unknown, or there is no class.
@@ -101,7 +101,8 @@ def digits_five_cnn(classes: int = 10, norm: Norm = "batch", width: int = 64) ->
 
     Args:
         classes: number of classes.
-        norm: see `fashion_cnn`; `group` and `none` concern the linear layers too.
+        norm: see `experiments.models.fashion_cnn`; `group` and `none` concern the linear layers
+            too.
         width: channels of the first convolution, to which all others and the hidden features are in
             proportion; 64 is the published network. A multiple of 4 with norm `group`.
 

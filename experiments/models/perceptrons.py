@@ -77,7 +77,9 @@ def linear(
 
 
 def mlp_of(input_shape: Sequence[int], classes: int, hidden: Sequence[int] = (32,)) -> Model:
-    """Multilayer perceptron by named hyperparameters, as in configuration files; see `mlp`.
+    """Multilayer perceptron by named hyperparameters, as in configuration files.
+
+    See `experiments.models.mlp`.
 
     Args:
         input_shape: shape of a sample.

@@ -68,7 +68,7 @@ def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
     divide = partial(function, dataset)
     also = [option.name for option in fields(Split)]
     check_keys(f"partition {name!r}", divide, config, also)
-    return divide(**typed_options(config, function, Split))
+    return divide(**config)
 
 
 def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly, raise_to_minimum
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
     Partition,
@@ -25,6 +26,7 @@ Holds = NDArray[np.bool_]
 MAX_DRAWS = 1000
 
 
+@with_checks
 def n_class(
     dataset: Dataset,
     clients: int = 40,
@@ -44,7 +46,7 @@ def n_class(
         classes_per_client: number of classes of each client, among the non-empty classes.
         seed: seed of the partition.
         drop_unused: whether to drop classes without clients, where there are too few clients.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, a class has no client and `drop_unused` is false,
@@ -69,6 +71,7 @@ def n_class(
     )
 
 
+@with_checks
 def cluster_n_class(
     dataset: Dataset,
     groups: int = 4,
@@ -90,7 +93,7 @@ def cluster_n_class(
         classes: number of classes of each group, and of each client among those of its group.
         seed: seed of the partition.
         drop_unused: whether to drop classes without a group or client, where there are too few.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, a class has no client and `drop_unused` is false,

@@ -10,6 +10,7 @@ import numpy as np
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import check_alpha, evenly, largest_remainder
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, Place, Samples
 from experiments.partitions.partition import (
     Indices,
@@ -21,6 +22,7 @@ from experiments.partitions.partition import (
 )
 
 
+@with_checks
 def iid(
     dataset: Dataset, clients: int = 40, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
@@ -30,7 +32,7 @@ def iid(
         dataset: data set; each sample is used once.
         clients: number of clients.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -42,6 +44,7 @@ def iid(
     )
 
 
+@with_checks
 def rotated(
     dataset: Dataset,
     groups: int = 4,
@@ -59,7 +62,10 @@ def rotated(
         groups: 1, 2 or 4, so that rotations are exact.
         clients: number of clients.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
+
+    Returns:
+        A sequence of `bcfl.ClientData`, with the groups and the sizes of the partition.
 
     Raises:
         ValueError: an argument is out of range, or the inputs are not images of a suitable shape.
@@ -67,6 +73,14 @@ def rotated(
     References:
         Ghosh, Chung, Yin, Ramchandran (2020), "An efficient framework for clustered federated
         learning", section 6.2: rotated MNIST.
+
+    Example:
+        >>> from experiments import datasets, partitions
+        >>> partition = partitions.rotated(datasets.load("optdigits"), groups=2, clients=4)
+        >>> partition.groups
+        {'client-00': 0, 'client-01': 0, 'client-02': 1, 'client-03': 1}
+        >>> partition[0].num_samples
+        {'train': 338, 'test': 112}
     """
     split = Split(**options)
     check_clients(dataset, clients, split, groups)
@@ -79,6 +93,7 @@ def rotated(
     )
 
 
+@with_checks
 def skewed_sizes(
     dataset: Dataset,
     clients: int = 40,
@@ -95,7 +110,7 @@ def skewed_sizes(
         clients: number of clients.
         alpha: concentration; smaller values give more skew.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -115,6 +130,7 @@ def skewed_sizes(
     return Assembly(name="skewed-sizes", seed=seed, split=split).build(dataset, parts)
 
 
+@with_checks
 def by_domain(
     dataset: Dataset,
     clients: int = 10,
@@ -131,7 +147,7 @@ def by_domain(
         clients: number of clients.
         seed: seed of the partition.
         group_sizes: number of clients of each domain; even by default.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: the data set has one domain, an argument is out of range, or a domain has too

@@ -17,6 +17,7 @@ from experiments.partitions.allocation import (
     proportioned,
     raise_to_minimum,
 )
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
     Partition,
@@ -30,6 +31,7 @@ MAX_DRAWS = 1000
 SMALLEST_GROUP = 0.3
 
 
+@with_checks
 def two_stage_dirichlet(
     dataset: Dataset,
     groups: int = 4,
@@ -52,7 +54,7 @@ def two_stage_dirichlet(
         alpha: concentration over groups, and over the clients of a group.
         seed: seed of the partition.
         group_sizes: number of clients of each group; even by default.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or no draw gave sufficiently large groups.
@@ -93,6 +95,7 @@ def two_stage_dirichlet(
     )
 
 
+@with_checks
 def dirichlet(
     dataset: Dataset,
     clients: int = 40,
@@ -110,7 +113,7 @@ def dirichlet(
         clients: number of clients.
         alpha: concentration; smaller values give more skew.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -128,6 +131,7 @@ def dirichlet(
     return Assembly(name="dirichlet", seed=seed, split=split).build(dataset, shares)
 
 
+@with_checks
 def label_proportions(
     dataset: Dataset,
     groups: int | None = None,
@@ -151,7 +155,7 @@ def label_proportions(
         alpha: concentration; smaller values give more skew.
         seed: seed of the partition.
         group_sizes: number of clients of each group; even by default.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or a client cannot get `min_samples` samples.

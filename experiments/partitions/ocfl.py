@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, proportioned
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.partition import (
     Indices,
@@ -28,6 +29,7 @@ UNEQUAL = {15: (3, 7, 5), 30: (7, 14, 9)}
 TEST_FRACTION = 0.3
 
 
+@with_checks
 def ocfl(
     dataset: Dataset,
     clients: int = 15,
@@ -56,14 +58,16 @@ def ocfl(
         balanced: whether groups and classes are balanced.
         disjoint: whether each sample belongs to at most one client.
         seed: seed of the partition.
-        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see `Split`.
+        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see
+            `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or a client cannot get `min_samples` samples.
 
     References:
         Zuziak, Pellungrini, Rinzivillo (2025), "One-shot clustering for federated learning". There
-        a test sample of one client may be a training sample of another, see `shared_ocfl`.
+        a test sample of one client may be a training sample of another, see
+        `experiments.partitions.shared_ocfl`.
     """
     split, sizes = _checked(dataset, clients, balanced, options)
     pool, held_out = _pool(dataset)
@@ -90,6 +94,7 @@ def ocfl(
     return assembly.build(dataset, deal(pool, counts, seed), labels)
 
 
+@with_checks
 def shared_ocfl(
     dataset: Dataset,
     clients: int = 15,
@@ -109,7 +114,8 @@ def shared_ocfl(
         overlapping: whether any two groups have common classes.
         balanced: whether groups and classes are balanced.
         seed: seed of the partition.
-        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see `Split`.
+        **options: `test_fraction` (0.3 by default), `min_samples`, ...; see
+            `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range.

@@ -19,7 +19,7 @@ Indices = NDArray[np.int64]
 
 
 class SplitOptions(TypedDict, total=False):
-    """Keyword arguments of all partitions; see `Split`."""
+    """Keyword arguments of all partitions; see `experiments.partitions.Split`."""
 
     test_fraction: float
     min_samples: int

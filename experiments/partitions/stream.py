@@ -13,6 +13,7 @@ from bcfl.data import view_name
 from bcfl.runtime import check_whole, generator
 from experiments.config.options import chosen
 from experiments.datasets.dataset import Dataset
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
 from experiments.partitions.concepts import (
     CONCEPTS,
@@ -35,6 +36,7 @@ SWITCH = 0.5
 OTHER_CONCEPT = "excluded by the concept of the step"
 
 
+@with_checks
 def stream(  # noqa: PLR0913 - keywords with defaults
     dataset: Dataset,
     clients: int = 20,
@@ -52,23 +54,26 @@ def stream(  # noqa: PLR0913 - keywords with defaults
 
     Step t of a client is its views `train:t` and `test:t`, and `train` and `test` for step 0 (see
     `bcfl.data.streams`). Steps are disjoint. A client's group is its concept at step 0;
-    `Partition.concepts` holds those of all steps.
+    `experiments.partitions.Partition.concepts` holds those of all steps.
 
     Args:
         dataset: data set, divided evenly at random among clients and steps.
         clients: number of clients.
-        concept: difference of concept 1 from concept 0; see `CONCEPTS`. `rotations` has four,
-            images turned by 0, 90, 180 and 270 degrees.
+        concept: difference of concept 1 from concept 0; see
+            `experiments.partitions.concepts.CONCEPTS`. `rotations` has four, images turned by 0,
+            90, 180 and 270 degrees.
         steps: number of time steps.
         order: `sequential`: all clients have the same concept, which changes to the next every two
             steps; `multi-task`: each client starts with a random concept and changes to the next at
             each step with probability 0.5.
         seed: seed of the partition.
         noise: variance and amount of the concept `noisy`; those of its data set by default.
-        by_index: of the concept `noisy`, see `Noise`.
-        standardised: whether pixels are standardised, see `standardised_pixels`; noisy ones are
-            then clipped to [-1, 1].
-        **options: `test_fraction`, `min_samples` (of each step), ...; see `Split`.
+        by_index: of the concept `noisy`, see `experiments.partitions.concepts.Noise`.
+        standardised: whether pixels are standardised, see
+            `experiments.partitions.concepts.standardised_pixels`; noisy ones are then clipped to
+            [-1, 1].
+        **options: `test_fraction`, `min_samples` (of each step), ...; see
+            `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.

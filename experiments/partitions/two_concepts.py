@@ -8,6 +8,7 @@ import numpy as np
 
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import evenly
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Alter, Assembly, deal
 from experiments.partitions.concepts import (
     SMALL_SHARE,
@@ -24,6 +25,7 @@ from experiments.partitions.feature_skew import equal_parts
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients
 
 
+@with_checks
 def shifted_labels(
     dataset: Dataset, clients: int = 20, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
@@ -33,7 +35,7 @@ def shifted_labels(
         dataset: data set, divided evenly at random; each sample is used once.
         clients: number of clients; those with even numbers have the original samples.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -42,6 +44,7 @@ def shifted_labels(
     return _alternating("shifted-labels", dataset, clients, seed, alter, options)
 
 
+@with_checks
 def noisy(
     dataset: Dataset,
     clients: int = 20,
@@ -61,10 +64,11 @@ def noisy(
         clients: number of clients; those with even numbers have the original samples.
         noise: variance of the Gaussian noise, and share of salt-and-pepper pixels; those of `NOISE`
             by default.
-        by_index: see `Noise`.
-        standardised: whether all clients' pixels are standardised; see `standardised_pixels`.
+        by_index: see `experiments.partitions.concepts.Noise`.
+        standardised: whether all clients' pixels are standardised; see
+            `experiments.partitions.concepts.standardised_pixels`.
         seed: seed of the partition and of the noise.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -74,6 +78,7 @@ def noisy(
     return _alternating("noisy", used, clients, seed, alter, options)
 
 
+@with_checks
 def merged_classes(
     dataset: Dataset,
     clients: int = 20,
@@ -90,7 +95,7 @@ def merged_classes(
         clients: number of clients; those with even numbers have the original samples.
         small_share: share of their samples that the other clients keep.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
@@ -111,6 +116,7 @@ def merged_classes(
     )
 
 
+@with_checks
 def label_halves(
     dataset: Dataset,
     clients: int = 20,
@@ -127,7 +133,7 @@ def label_halves(
             random labels in training and are left out of the test. This is the authors' program,
             which deviates from their description.
         seed: seed of the partition.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
         ValueError: an argument is out of range, or there are too few samples.

@@ -8,10 +8,12 @@ import numpy as np
 
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
+from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients
 
 
+@with_checks
 def writers(
     dataset: Dataset, clients: int = 20, seed: int = 0, **options: Unpack[SplitOptions]
 ) -> Partition:
@@ -22,7 +24,7 @@ def writers(
         clients: number of clients, drawn at random from the writers with at least `min_samples`
             samples.
         seed: seed of the draw, and of the train-test split.
-        **options: `test_fraction`, `min_samples`, ...; see `Split`.
+        **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.writers.Split`.
 
     Raises:
         ValueError: writers are unknown, or too few of them have enough samples.

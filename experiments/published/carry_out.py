@@ -170,12 +170,12 @@ def _metrics(setup: Experiment, seed: int, done: Sequence[rows.Row]) -> dict[str
     schedule = Schedule.of(list(setup.partition(seed)), len(done))
     counts = [schedule.rounds(step) for step in range(schedule.num_steps)]
     ends = [sum(counts[: step + 1]) - 1 for step in range(len(counts))]
-    accuracies = [done[end]["accuracy"] for end in ends]
+    accuracies = [done[end].get("accuracy") for end in ends]
     known = [value for value in accuracies if value is not None]
     metrics = {
         **of_seed(done),
         "step_accuracy": fmean(known) if len(known) == len(accuracies) else None,
-        "last_accuracy": done[-1]["accuracy"],
+        "last_accuracy": done[-1].get("accuracy"),
         "clusters": done[-1]["clusters_used"],
     }
     return {name: _rounded(value) for name, value in metrics.items()}

@@ -35,6 +35,12 @@ def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run"
         ValueError: no run is given, or its name cannot be that of a folder.
         TypeError: `runs` holds anything but runs.
         IsADirectoryError: `path` is a folder.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> import experiments
+        >>> path = experiments.report(run, "report.html")  # doctest: +SKIP
     """
     named = _named(runs, name)
     saving.check_saved(named, {})
@@ -58,8 +64,8 @@ def save(
     """Save a run, or several by name, in a folder like those of `bcfl run`, with their report.
 
     `open` and the commands report, compare, graph, explain and uncertainty take the folder. The
-    last two need samples and network: these are not saved, but found by `federation`. `Run.save`
-    saves one run without the report.
+    last two need samples and network: these are not saved, but found by `federation`.
+    `bcfl.Run.save` saves one run without the report.
 
     Args:
         runs: a run, or several by name.

@@ -47,11 +47,14 @@ class _Standing:
 
     @property
     def scores(self) -> str:
-        """Accuracy and agreement with the true groups after the last round."""
+        """Accuracy, or RMSE of numbers, and agreement with the true groups after the last round."""
         if not self.rows:
             return ""
-        accuracy, ari = self.rows[-1]["accuracy"], self.rows[-1]["ari"]
+        last = self.rows[-1]
+        accuracy, rmse, ari = last.get("accuracy"), last.get("rmse"), last["ari"]
         shown = "acc    –" if accuracy is None else f"acc {100 * accuracy:5.1f}"
+        if rmse is not None:
+            shown = f"RMSE {rmse:7.3g}"
         return shown if ari is None else f"{shown}   ARI {ari:5.2f}"
 
     @property

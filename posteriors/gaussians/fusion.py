@@ -103,6 +103,18 @@ def fuse(
 
     References:
         "A Bayesian framework for clustered federated learning", equation 8.
+
+    Example:
+        >>> import torch
+        >>> from posteriors import DiagonalGaussian, LocalPosterior, fuse
+        >>> prior = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
+        >>> local = [
+        ...     LocalPosterior(mean=mean, curvature=torch.ones(1), used=prior, num_samples=10)
+        ...     for mean in torch.tensor([[1.0], [2.0]])
+        ... ]
+        >>> fused = fuse("precision_weighted", prior, local)
+        >>> fused.posterior.mean, fused.posterior.precision
+        (tensor([1.5000]), tensor([3.]))
     """
     _check_options(rule, floor, cap)
     sums = _Sums(prior, rule)
@@ -130,7 +142,7 @@ def fuse_without(
     left out are subtracted; the cost is linear in the number of local posteriors.
 
     Args:
-        rule: Name of the rule, see `fuse`.
+        rule: Name of the rule, see `posteriors.fuse`.
         prior: Prior of this round at the server, (..., parameters).
         local: Local posteriors with means of the prior's shape.
         left_out: For each result, the indices in `local` that do not contribute to it.

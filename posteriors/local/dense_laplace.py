@@ -43,7 +43,7 @@ class LastLayerLaplace:
     max_parameters: int = 3000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         self._indices(module, inputs)
         _check_copy(module, inputs)
@@ -69,7 +69,7 @@ class LastLayerLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         check_prior(module, prior)
         indices = self._indices(module, inputs)
         return _dense_fit("laplace-last-layer", module, (inputs, targets), prior, indices, self)
@@ -92,7 +92,7 @@ class FullLaplace:
     max_parameters: int = 3000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _refuse_frozen("laplace-full", module)
         _refuse_many("laplace-full", len(free_indices(module)), self.max_parameters)
@@ -108,7 +108,7 @@ class FullLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         self.check(module, inputs, prior)
         indices = free_indices(module)
         return _dense_fit("laplace-full", module, (inputs, targets), prior, indices, self)
@@ -139,7 +139,7 @@ class SubnetworkLaplace:
             raise ValueError(f"size must be at least 1, got {self.size}")
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         _refuse_frozen("laplace-subnetwork", module)
         targets = some_targets(module, inputs, self.likelihood)
@@ -155,7 +155,7 @@ class SubnetworkLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         check_prior(module, prior)
         _refuse_frozen("laplace-subnetwork", module)
         curvature = diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)

@@ -32,7 +32,7 @@ class DiagonalLaplace:
     link: Link = "probit"
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         targets = some_targets(module, inputs, self.likelihood)
         diagonal_curvature(module, inputs, targets, likelihood=self.likelihood)
@@ -46,7 +46,7 @@ class DiagonalLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         check_prior(module, prior)
         values = diagonal_curvature(
             module,

@@ -47,7 +47,7 @@ class KroneckerLaplace:
     link: Link = "probit"
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         if self.likelihood == "bernoulli":
             raise UnsupportedFitError(
                 "laplace-kron takes classes and numbers, got labels; laplace-diag, -last-layer and "
@@ -67,7 +67,7 @@ class KroneckerLaplace:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit at the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit at the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         if len(inputs) == 0:
             raise ValueError("inputs must hold at least one sample")
         self.check(module, inputs, prior)

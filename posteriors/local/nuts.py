@@ -44,7 +44,7 @@ class NoUTurn:
     evidence_draws: int = 1000
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         if prior.num_parameters > self.max_parameters:
             raise UnsupportedFitError(
@@ -69,7 +69,7 @@ class NoUTurn:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Sample from near the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Sample from near the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         self.check(module, inputs, prior)
         mode = find_mode(module, inputs, targets, prior, self.likelihood).parameters
         twin = copied(module, inputs).double()

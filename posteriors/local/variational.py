@@ -54,7 +54,7 @@ class Variational:
     evidence_draws: int = 200
 
     def check(self, module: nn.Module, inputs: Tensor, prior: DiagonalGaussian) -> None:
-        """Check that network and prior are supported, see `LocalPosteriorFit.check`."""
+        """Check that network and prior are supported, see `posteriors.LocalPosteriorFit.check`."""
         check_prior(module, prior)
         if len(free_indices(module)) < len(prior.mean):
             raise UnsupportedFitError("variational needs all parameters to be trainable")
@@ -69,7 +69,7 @@ class Variational:
         *,
         seed: int = 0,
     ) -> LocalFit:
-        """Fit from the module's parameters, see `LocalPosteriorFit.fit`."""
+        """Fit from the module's parameters, see `posteriors.LocalPosteriorFit.fit`."""
         self.check(module, inputs, prior)
         twin = copied(module, inputs)
         log_likelihood = network_log_likelihood(twin, inputs, targets, self.likelihood)

@@ -23,7 +23,7 @@ def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
         Probabilities, (samples, classes), float64.
 
     Raises:
-        ValueError: See `link_logits`.
+        ValueError: See `posteriors.predictive.link_logits`.
     """
     return link_logits(link, mean, covariance).softmax(1)
 

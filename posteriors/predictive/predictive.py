@@ -84,12 +84,15 @@ class PlugIn:
     mean: Tensor
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """See `Predictive.probabilities`."""
+        """See `posteriors.Predictive.probabilities`."""
         with torch.no_grad():
             return outputs_at(self.module, self.mean, inputs).double().softmax(1)
 
     def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Those of the single member, (1, samples, classes); see `Predictive.member_logits`."""
+        """Those of the single member, (1, samples, classes).
+
+        See `posteriors.Predictive.member_logits`.
+        """
         return _outputs_of(self.module, self.mean.unsqueeze(0), inputs)
 
 
@@ -110,11 +113,14 @@ class Draws:
         return _outputs_of(self.module, self.draws, inputs)
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """See `Predictive.probabilities`."""
+        """See `posteriors.Predictive.probabilities`."""
         return self.outputs(inputs).softmax(2).mean(0)
 
     def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Those of a random subset of at most `count` draws; see `Predictive.member_logits`."""
+        """Those of a random subset of at most `count` draws.
+
+        See `posteriors.Predictive.member_logits`.
+        """
         order = torch.randperm(len(self.draws), generator=generator, device=generator.device)
         chosen = self.draws[order[:count].to(self.draws.device)]
         return _outputs_of(self.module, chosen, inputs)
@@ -137,12 +143,12 @@ class MonteCarlo:
     seed: int = 0
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """See `Predictive.probabilities`."""
+        """See `posteriors.Predictive.probabilities`."""
         generator = torch.Generator().manual_seed(self.seed)
         return self.member_logits(inputs, self.num_draws, generator).softmax(2).mean(0)
 
     def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """See `Predictive.member_logits`."""
+        """See `posteriors.Predictive.member_logits`."""
         draws = self.posterior.sample(count, generator)
         return _outputs_of(self.module, draws, inputs)
 
@@ -168,12 +174,12 @@ class Linearised:
         return outputs_of_all([self], inputs)[0]
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """See `Predictive.probabilities`."""
+        """See `posteriors.Predictive.probabilities`."""
         outputs = self.outputs(inputs)
         return apply_link(self.link, outputs.mean, outputs.covariance)
 
     def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """Draws of the linearised outputs; see `Predictive.member_logits`."""
+        """Draws of the linearised outputs; see `posteriors.Predictive.member_logits`."""
         return self.outputs(inputs).sample(count, generator)
 
 
@@ -190,13 +196,13 @@ class ClosedForm:
     linear: Linearised
 
     def probabilities(self, inputs: Tensor) -> Tensor:
-        """See `Predictive.probabilities`."""
+        """See `posteriors.Predictive.probabilities`."""
         return self.linear.probabilities(inputs)
 
     def member_logits(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Those of the mean probabilities as a single member, (1, samples, classes).
 
-        See `Predictive.member_logits`.
+        See `posteriors.Predictive.member_logits`.
         """
         outputs = self.linear.outputs(inputs)
         return link_logits(self.linear.link, outputs.mean, outputs.covariance).unsqueeze(0)

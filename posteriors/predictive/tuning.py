@@ -72,7 +72,7 @@ class Tuned:
     """Tuned values.
 
     Attributes:
-        prior_precision: Tuned prior precision; see `choose`.
+        prior_precision: Tuned prior precision; see `posteriors.predictive.choose`.
         temperature: Tuned softmax temperature.
         log_loss: Mean held-out log loss there, nats per sample.
         on_edge: Whether the temperature is the first or last of several candidates, or the prior

@@ -83,7 +83,7 @@ class ProcessesExecutor:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer the requests; see `Executor`.
+        """Answer the requests; see `bcfl.executors.Executor`.
 
         Raises:
             ChildProcessError: no process can begin.

@@ -60,8 +60,10 @@ class RemoteExecutor:
 
     Attributes:
         grid: the transport.
-        setup: of the run, by which a node finds model and samples; see `node.OpenSite`.
-        digest: of the architecture, see `node.model_digest`; nodes with another are not asked.
+        setup: of the run, by which a node finds model and samples; see
+            `bcfl.executors.remote.node.OpenSite`.
+        digest: of the architecture, see `bcfl.executors.remote.node.model_digest`; nodes with
+            another are not asked.
         deadline: of an exchange, seconds.
         patience: for a new node, seconds; one that says nothing is greeted again in the next round.
         clock: seconds that pass.
@@ -108,7 +110,10 @@ class RemoteExecutor:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer requests; see `Executor`. Clients that are not connected count as missing."""
+        """Answer requests.
+
+        See `bcfl.executors.Executor`. Clients that are not connected count as missing.
+        """
         if not requests:
             return {}
         homes = self._homes(round)

@@ -81,7 +81,7 @@ class LoopExecutor:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer the requests; see `Executor`."""
+        """Answer the requests; see `bcfl.executors.Executor`."""
         known = [request for request in requests if request.client in self.clients]
         outcomes: dict[Request, Outcome] = {
             request: Failure("missing", f"no client {request.client!r} here")

@@ -66,7 +66,8 @@ class BatchedExecutor:
 
     Mini-batches and subsets are those of `LoopExecutor`, and so are the answers, up to rounding.
     An answer does not depend on the other requests or on the memory allowed, up to rounding, and
-    not at all on the order of the requests. Unsupported requests (see `supports`) go to the loop.
+    not at all on the order of the requests. Unsupported requests (see
+    `bcfl.executors.BatchedExecutor.supports`) go to the loop.
 
     Attributes:
         loop: answers unsupported requests.
@@ -146,7 +147,7 @@ class BatchedExecutor:
     def answer(
         self, requests: Sequence[Request], models: Mapping[str, Posterior], round: int
     ) -> Outcomes:
-        """Answer the requests; see `Executor`."""
+        """Answer the requests; see `bcfl.executors.Executor`."""
         supported = [request for request in requests if self.supports(request)]
         trains = [request for request in supported if isinstance(request, Train)]
         scores = [request for request in supported if isinstance(request, Score)]

@@ -123,7 +123,7 @@ class StackedSgd:
 
 
 def descend(problems: StackedTraining, objective: Objective) -> tuple[Tensor, Tensor]:
-    """All steps of SGD with momentum, in turn; see `Descent`."""
+    """All steps of SGD with momentum, in turn; see `bcfl.executors.stacked.descent.Descent`."""
     sgd = StackedSgd.of(problems, objective)
     for rows in problems.rows:
         sgd.step(rows)

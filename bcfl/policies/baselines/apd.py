@@ -34,7 +34,7 @@ class APD:
 
     At each new time step masks and adaptive parameters are re-initialised, and a penalty keeps the
     weights of earlier steps, as composed of shared, masked and adaptive parameters, near their
-    values. What a client keeps of an earlier step predicts its samples (`Hypothesis.at_step`).
+    values. What a client keeps of an earlier step predicts its samples (`bcfl.Hypothesis.at_step`).
     Static data are one time step without penalty.
 
     With `sparsity`, the masks and adaptive parameters of earlier steps are trained on, as in the
@@ -71,7 +71,7 @@ class APD:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without any request. See `Policy.associate`."""
+        """Associate without any request. See `bcfl.policies.Policy.associate`."""
         begins = hypothesis.state.get("step", 0) < context.step and len(hypothesis.clusters) > 1
         current = self._at_new_step(hypothesis, context) if begins else hypothesis
         if self.sparsity is not None:

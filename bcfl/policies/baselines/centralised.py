@@ -65,7 +65,7 @@ class Centralised:
         return pools
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without any request. See `Policy.associate`."""
+        """Associate without any request. See `bcfl.policies.Policy.associate`."""
         yield from ()
         clients, count = hypothesis.association.clients, len(hypothesis.clusters)
         groups = dict(zip(clients, self._groups(clients), strict=True))

@@ -34,7 +34,7 @@ class Ensemble:
         check_whole("num_clusters", self.num_clusters)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without any request. See `Policy.associate`."""
+        """Associate without any request. See `bcfl.policies.Policy.associate`."""
         yield from ()
         work = [
             trainings(

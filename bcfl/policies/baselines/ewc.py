@@ -49,7 +49,10 @@ class EWC:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Collect Fisher information, then train with the penalty. See `Policy.associate`."""
+        """Collect Fisher information, then train with the penalty.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         new = yield from self._remembered(hypothesis, context)
         carried = {**hypothesis.carried_models, **new}
         labels = dict.fromkeys(context.participants, 0)

@@ -27,7 +27,7 @@ class FedAvg:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without any request. See `Policy.associate`."""
+        """Associate without any request. See `bcfl.policies.Policy.associate`."""
         yield from ()
         labels = dict.fromkeys(context.participants, 0)
         return Ranking.only(

@@ -85,7 +85,7 @@ class FedDrift:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Score when due, regroup, and train. See `Policy.associate`."""
+        """Score when due, regroup, and train. See `bcfl.policies.Policy.associate`."""
         step, state = context.step, hypothesis.state
         begins = state.get("step", 0) < step
         due = begins or context.round % round_number(self.every, context) == 0

@@ -68,7 +68,10 @@ class FedSoft:
             raise ValueError(f"smoothing must lie in (0, 1], got {self.smoothing}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Estimate importances, then train personal models. See `Policy.associate`."""
+        """Estimate importances, then train personal models.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         estimated = yield from self._importances(hypothesis, context)
         present = {c: estimated[c] for c in context.participants if c in estimated}
         contributed = self._contributions(present, context)

@@ -39,7 +39,10 @@ class FedWeIT(PolicyWrapper):
             raise ValueError(f"least must be finite and at least 0, got {self.least}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Renew the knowledge base when a time step starts, then train. See `Policy.associate`."""
+        """Renew the knowledge base when a time step starts, then train.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         begins = hypothesis.state.get("step", 0) < context.step
         if begins and len(hypothesis.clusters) > 1:
             clusters = self._informed(hypothesis, context)

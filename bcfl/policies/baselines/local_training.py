@@ -31,7 +31,7 @@ class LocalTraining:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without any request. See `Policy.associate`."""
+        """Associate without any request. See `bcfl.policies.Policy.associate`."""
         yield from ()
         clients = hypothesis.association.clients
         rows: Mapping[str, int] = {client: row for row, client in enumerate(clients)}

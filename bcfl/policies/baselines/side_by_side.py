@@ -45,14 +45,14 @@ class SideBySide:
         return self.policies[0].objective
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
-        """Check the requirements of all policies. See `Validates.check`."""
+        """Check the requirements of all policies. See `bcfl.policies.policy.Validates.check`."""
         del num_clusters
         for policy in self.policies:
             if isinstance(policy, Validates):
                 policy.check(policy.num_clusters, num_clients, num_participants)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate by each policy. See `Policy.associate`."""
+        """Associate by each policy. See `bcfl.policies.Policy.associate`."""
         parts = self._parts(hypothesis)
         pairs = zip(self.policies, parts, strict=True)
         rankings = yield from together([policy.associate(part, context) for policy, part in pairs])

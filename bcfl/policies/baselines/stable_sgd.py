@@ -45,7 +45,7 @@ class StableSGD:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate without any request. See `Policy.associate`."""
+        """Associate without any request. See `bcfl.policies.Policy.associate`."""
         objective = replace(self.objective, learning_rate=self.rate(context.step))
         return (yield from FedAvg(objective).associate(hypothesis, context))
 

@@ -112,7 +112,7 @@ class AsymmetricBCFL(PolicyWrapper):
             check_whole("samples", self.samples, other=" or None")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Rank by the policy, then add borrowed trainings. See `Policy.associate`."""
+        """Rank by the policy, then add borrowed trainings. See `bcfl.policies.Policy.associate`."""
         ranking = yield from self.policy.associate(hypothesis, context)
         keys = tuple(dict.fromkeys(posterior.key for posterior in hypothesis.clusters))
         scores = [

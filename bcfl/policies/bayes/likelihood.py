@@ -145,7 +145,7 @@ class LikelihoodAssociation:
         check_whole("evidence_draws", self.evidence_draws)
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
-        """Check the bounds on cluster sizes. See `Validates.check`.
+        """Check the bounds on cluster sizes. See `bcfl.policies.policy.Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
@@ -158,7 +158,9 @@ class LikelihoodAssociation:
         self.cluster_size.check(num_clusters, num_clients)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Score every cluster on every participant, then rank. See `Policy.associate`.
+        """Score every cluster on every participant, then rank.
+
+        See `bcfl.policies.Policy.associate`.
 
         Raises:
             ValueError: the bounds on cluster sizes do not fit the number of clients.

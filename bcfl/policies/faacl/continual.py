@@ -31,9 +31,10 @@ class ContinualFAACL(PolicyWrapper):
     The first time step, and hence static data, is FAACL. When a device first participates in a
     later one, it leaves its cluster and trains a personal model on its new data. It joins a cluster
     that it was in before, else any cluster, whose model and its own support each other (see
-    `ConceptSearch`); else it forms a new cluster. Clusters with devices then test support and merge
-    until nothing changes, in the first rounds of the time step; the thesis merges once. Clusters
-    without devices are kept for recurring concepts, and are not tested.
+    `bcfl.policies.faacl.concept_search.ConceptSearch`); else it forms a new cluster. Clusters with
+    devices then test support and merge until nothing changes, in the first rounds of the time step;
+    the thesis merges once. Clusters without devices are kept for recurring concepts, and are not
+    tested.
 
     A device without validation samples, or with too few for any test, keeps its cluster; one
     without a cluster forms a new one, which starts from the initial model and is tested from the
@@ -64,7 +65,10 @@ class ContinualFAACL(PolicyWrapper):
             raise ValueError(f"own_start must be 'initial' or 'cluster', got {self.own_start!r}")
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Cluster as FAACL, or search for concepts, then train. See `Policy.associate`."""
+        """Cluster as FAACL, or search for concepts, then train.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         initial = hypothesis.carried_models.get(INITIAL, hypothesis.clusters[0])
         memory = ConceptMemory.of(hypothesis.state)
         if context.step == 0:

@@ -108,7 +108,7 @@ class FAACL:
             author's code has 50 + 18 + 300 rounds for 20 devices.
         clustering: largest number of rounds with tests, or a share of the run below 1.
         repeats: largest number of passes per level of the hierarchy.
-        supporters_after_merge: see `merge_mutual`.
+        supporters_after_merge: see `bcfl.policies.faacl.mutual_merge.merge_mutual`.
         pairing: whether the hierarchy joins partitions at `random` (algorithm 6), or the first with
             the last, as in the author's code (`fixed`).
     """
@@ -140,7 +140,10 @@ class FAACL:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Test and merge when due, add newcomers, and plan trainings. See `Policy.associate`."""
+        """Test and merge when due, add newcomers, and plan trainings.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         before, state = Clustering.of(hypothesis), hypothesis.state
         clustering, level = before, int(state.get("level", 0))
         converged, left = bool(state.get("converged", False)), int(state.get("passes_left", 0))

@@ -71,7 +71,7 @@ class RecursiveBipartition:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Assign late clients, train, and split clusters. See `Policy.associate`."""
+        """Assign late clients, train, and split clusters. See `bcfl.policies.Policy.associate`."""
         earlier = Divisions.of(hypothesis)
         divisions, assigned = yield from earlier.assign(hypothesis, context, self.objective)
         updates = yield from local_updates(hypothesis, assigned, self.objective, context)

@@ -63,7 +63,7 @@ class FedGroup:
         return 1
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
-        """Check that there are enough clients. See `Validates.check`.
+        """Check that there are enough clients. See `bcfl.policies.policy.Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
@@ -80,7 +80,10 @@ class FedGroup:
             )
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Group the founders in the cold start, then assign newcomers. See `Policy.associate`."""
+        """Group the founders in the cold start, then assign newcomers.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         if not hypothesis.state.get("grouped"):
             return (yield from self._cold_start(hypothesis, context))
         earlier = Divisions.of(hypothesis)

@@ -80,12 +80,12 @@ class KMeansAssociation:
             raise ValueError(f"weighting must be 'samples' or 'equal', got {self.weighting!r}")
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
-        """Check that the bounds fit the clients. See `Validates.check`."""
+        """Check that the bounds fit the clients. See `bcfl.policies.policy.Validates.check`."""
         del num_participants
         self.cluster_size.check(num_clusters, num_clients)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Train from the serving models, then cluster. See `Policy.associate`."""
+        """Train from the serving models, then cluster. See `bcfl.policies.Policy.associate`."""
         keys = [posterior.key for posterior in hypothesis.clusters]
         newcomers = int(hypothesis.association.sizes.argmax())
         labels = {c: hypothesis.association.label(c) for c in context.participants}

@@ -73,7 +73,10 @@ class OneShotClustering:
         return 1
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Assign late clients, train, and cluster when triggered. See `Policy.associate`."""
+        """Assign late clients, train, and cluster when triggered.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         earlier = Divisions.of(hypothesis)
         divisions, labels = yield from earlier.assign(hypothesis, context, self.objective)
         if hypothesis.state.get("clustered"):

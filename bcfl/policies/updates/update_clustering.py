@@ -66,7 +66,7 @@ class HDBSCANClustering:
             raise ValueError(f"noise must be 'together' or 'nearest', got {self.noise!r}")
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Deterministic. See `UpdateClustering.groups`."""
+        """Deterministic. See `bcfl.policies.updates.update_clustering.UpdateClustering.groups`."""
         from sklearn.cluster import HDBSCAN
 
         del seed
@@ -86,7 +86,7 @@ class MeanShiftClustering:
     """
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Deterministic. See `UpdateClustering.groups`."""
+        """Deterministic. See `bcfl.policies.updates.update_clustering.UpdateClustering.groups`."""
         from sklearn.cluster import MeanShift, estimate_bandwidth
 
         del seed
@@ -115,7 +115,10 @@ class AffinityClustering:
         check_reads(self.reads)
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Ties are broken by the seed. See `UpdateClustering.groups`."""
+        """Ties are broken by the seed.
+
+        See `bcfl.policies.updates.update_clustering.UpdateClustering.groups`.
+        """
         from sklearn.cluster import AffinityPropagation
 
         distances = distances.round(DECIMALS)
@@ -151,7 +154,10 @@ class KMeansClustering:
         check_whole("num_clusters", self.num_clusters)
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """From seeded starts. See `UpdateClustering.groups`."""
+        """From seeded starts.
+
+        See `bcfl.policies.updates.update_clustering.UpdateClustering.groups`.
+        """
         weights = np.ones(len(distances))
         return renumbered(
             weighted_kmeans(distances.round(DECIMALS), weights, self.num_clusters, seed)
@@ -183,7 +189,7 @@ class AgglomerativeClustering:
         check_reads(self.reads)
 
     def groups(self, distances: Distances, seed: int) -> Groups:
-        """Deterministic. See `UpdateClustering.groups`."""
+        """Deterministic. See `bcfl.policies.updates.update_clustering.UpdateClustering.groups`."""
         from sklearn import cluster
 
         del seed

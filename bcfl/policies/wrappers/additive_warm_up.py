@@ -54,7 +54,10 @@ class SharedFirst(PolicyWrapper):
         _check_alone(self.alone, self.silent)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Train the shared network, or associate by the policy. See `Policy.associate`."""
+        """Train the shared network, or associate by the policy.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         if context.round >= round_number(self.rounds, context):
             if INITIAL in hypothesis.carried_models and not bounds_of(self.policy).free:
                 clients, count = hypothesis.association.clients, len(hypothesis.clusters)
@@ -92,7 +95,10 @@ class LocalFirst(PolicyWrapper):
         _check_alone(self.first.objective, self.silent)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Train and at last cluster the own networks, or associate. See `Policy.associate`."""
+        """Train and at last cluster the own networks, or associate.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         rounds = round_number(self.rounds, context)
         if context.round >= rounds:
             return (yield from _restored(self.policy, self.silent, hypothesis, context))

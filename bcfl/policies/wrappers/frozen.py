@@ -32,7 +32,10 @@ class Frozen(PolicyWrapper):
         check_whole("rounds", self.rounds)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate by the policy, or keep the association. See `Policy.associate`."""
+        """Associate by the policy, or keep the association.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         labels = {client: hypothesis.association.label(client) for client in context.participants}
         if context.round < self.rounds or UNSEEN in labels.values():
             return (yield from self.policy.associate(hypothesis, context))

@@ -27,7 +27,10 @@ class Partial(PolicyWrapper):
     policy: Policy
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate by the policy, and mark its candidates. See `Policy.associate`."""
+        """Associate by the policy, and mark its candidates.
+
+        See `bcfl.policies.Policy.associate`.
+        """
         ranking = yield from self.policy.associate(hypothesis, context)
         return replace(ranking, candidates=_marked(iter(ranking)))
 

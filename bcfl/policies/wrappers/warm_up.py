@@ -84,7 +84,7 @@ class WarmUp:
         return self.then.objective
 
     def check(self, num_clusters: int, num_clients: int, num_participants: int) -> None:
-        """Check the requirements of both policies. See `Validates.check`.
+        """Check the requirements of both policies. See `bcfl.policies.policy.Validates.check`.
 
         Args:
             num_clusters: clusters at the start.
@@ -99,7 +99,7 @@ class WarmUp:
                 policy.check(num_clusters, num_clients, num_participants)
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
-        """Associate by the policy of this round. See `Policy.associate`."""
+        """Associate by the policy of this round. See `bcfl.policies.Policy.associate`."""
         start = hypothesis.lineage[0] if hypothesis.lineage else 0
         warming = context.round < round_number(self.rounds, context)
         warming &= self.starts is None or start < self.starts

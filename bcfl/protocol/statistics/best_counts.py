@@ -58,15 +58,18 @@ class BestModels(OutputStatistic):
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
     ) -> BestCounts:
-        """The counts over the scored samples; see `OutputStatistic.combined`."""
+        """The counts over the scored samples.
+
+        See `bcfl.protocol.statistics.statistic.OutputStatistic.combined`.
+        """
         return BestCounts.of(np.stack(values))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """One number for each model; see `Statistic.num_bytes`."""
+        """One number for each model; see `bcfl.protocol.Statistic.num_bytes`."""
         return NUMBER_BYTES * num_models
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`."""
+        """See `bcfl.protocol.Statistic.part_trouble`."""
         if not isinstance(part, BestCounts) or not is_count(part.num_samples):
             return "no counts"
         counts = np.asarray(part.counts)

@@ -49,7 +49,10 @@ class Evidence(NetworkStatistic):
     def of_network(
         self, network: nn.Module, model: Model, view: View, num_samples: int
     ) -> EvidenceSum:
-        """See `NetworkStatistic.of_network`; a subset is rescaled to all samples."""
+        """A subset is rescaled to all samples.
+
+        See `bcfl.protocol.statistics.statistic.NetworkStatistic.of_network`.
+        """
         scale = num_samples / len(view)
         values = network_outputs(network, view.inputs)
         losses = sample_losses(model.likelihood, values, view.targets)
@@ -78,11 +81,11 @@ class Evidence(NetworkStatistic):
         )
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A number and two vectors for each model; see `Statistic.num_bytes`."""
+        """A number and two vectors for each model; see `bcfl.protocol.Statistic.num_bytes`."""
         return (NUMBER_BYTES + 2 * FLOAT_BYTES * model.layout.num_parameters) * num_models
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`."""
+        """See `bcfl.protocol.Statistic.part_trouble`."""
         shapes = [(model.layout.num_parameters,)]
         usable = (
             isinstance(part, EvidenceSum)

@@ -29,17 +29,23 @@ class Features(NetworkStatistic):
     def of_network(
         self, network: nn.Module, model: Model, view: View, num_samples: int
     ) -> FeatureSums:
-        """See `NetworkStatistic.of_network`; a subset is rescaled to all samples."""
+        """A subset is rescaled to all samples.
+
+        See `bcfl.protocol.statistics.statistic.NetworkStatistic.of_network`.
+        """
         sums = FeatureSums.of(features(network, view.inputs))
         return sums if num_samples == len(view) else sums * (num_samples / len(view))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A number of samples, a vector and a matrix for each model; see `Statistic.num_bytes`."""
+        """A number of samples, a vector and a matrix for each model.
+
+        See `bcfl.protocol.Statistic.num_bytes`.
+        """
         width = _width(model)
         return NUMBER_BYTES * (1 + width + width**2) * num_models
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`."""
+        """See `bcfl.protocol.Statistic.part_trouble`."""
         if not isinstance(part, FeatureSums) or not 1 <= part.count <= LARGEST_SUM:
             return "no feature sums"
         width = _width(model)

@@ -45,13 +45,13 @@ class HeldOutLosses(PosteriorStatistic):
     reads_precision: ClassVar[bool] = True
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """One weight for each model; see `Statistic.fits`."""
+        """One weight for each model; see `bcfl.protocol.Statistic.fits`."""
         return 0 < num_models == len(self.weights)
 
     def of_posteriors(
         self, posteriors: Sequence[Posterior], model: Model, view: View
     ) -> HeldOutSums:
-        """See `PosteriorStatistic.of_posteriors`.
+        """See `bcfl.protocol.statistics.statistic.PosteriorStatistic.of_posteriors`.
 
         Raises:
             ValueError: the posteriors hold no curvature, and the predictive needs it.
@@ -114,13 +114,13 @@ class HeldOutLosses(PosteriorStatistic):
     def num_bytes(self, model: Model, num_models: int) -> int:
         """A number for each point of the grid, and a number of samples.
 
-        See `Statistic.num_bytes`.
+        See `bcfl.protocol.Statistic.num_bytes`.
         """
         points = len(self.grid.prior_precisions) * len(self.grid.temperatures)
         return NUMBER_BYTES * (points + 1)
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`."""
+        """See `bcfl.protocol.Statistic.part_trouble`."""
         if not isinstance(part, HeldOutSums) or not is_count(part.num_samples):
             return "no held-out sums"
         shape = len(self.grid.prior_precisions), len(self.grid.temperatures)

@@ -52,7 +52,7 @@ class Loss(OutputStatistic):
     ) -> LossSum:
         """The total over all samples, estimated from a subset drawn without replacement.
 
-        See `OutputStatistic.combined`.
+        See `bcfl.protocol.statistics.statistic.OutputStatistic.combined`.
 
         Args:
             values: (samples,) losses of those that were scored, nats, of one model.
@@ -67,10 +67,10 @@ class Loss(OutputStatistic):
         return LossSum(scale * float(losses.sum()), error, num_samples)
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """One number for each model; see `Statistic.num_bytes`."""
+        """One number for each model; see `bcfl.protocol.Statistic.num_bytes`."""
         return NUMBER_BYTES * num_models
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`."""
+        """See `bcfl.protocol.Statistic.part_trouble`."""
         usable = isinstance(part, LossSum) and is_sum(part.total) and is_count(part.num_samples)
         return "" if usable else "a loss that is not finite or has a wrong shape"

@@ -136,7 +136,7 @@ class Predictions(OutputStatistic):
     name: ClassVar[str] = "predictions"
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of a classifier, and one weight for each model; see `Statistic.fits`."""
+        """Of a classifier, and one weight for each model; see `bcfl.protocol.Statistic.fits`."""
         return model.likelihood == "categorical" and 0 < num_models == len(self.weights)
 
     @property
@@ -149,7 +149,7 @@ class Predictions(OutputStatistic):
     ) -> PredictionSums | Failure:
         """The sums over the scored samples, or a failure where a prediction is NaN.
 
-        See `OutputStatistic.combined`.
+        See `bcfl.protocol.statistics.statistic.OutputStatistic.combined`.
         """
         if self.pooling == "logits":
             mixture = scipy.special.softmax(self._mean(values), axis=1)
@@ -177,11 +177,14 @@ class Predictions(OutputStatistic):
         return np.asarray(scipy.special.logsumexp(logs, axis=0, b=weights))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """Confusion matrix, two sums and three numbers for each bin; see `Statistic.num_bytes`."""
+        """Confusion matrix, two sums and three numbers for each bin.
+
+        See `bcfl.protocol.Statistic.num_bytes`.
+        """
         return NUMBER_BYTES * (model.num_outputs**2 + 2 + 3 * NUM_BINS)
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`."""
+        """See `bcfl.protocol.Statistic.part_trouble`."""
         if not isinstance(part, PredictionSums):
             return "no prediction sums"
         shapes = {

@@ -78,7 +78,10 @@ class Statistic(ABC):
         """
 
     def trouble(self, answer: object, model: Model, keys: Sequence[str]) -> str:
-        """Why the answer about some models is invalid; see `part_trouble`."""
+        """Why the answer about some models is invalid.
+
+        See `bcfl.protocol.Statistic.part_trouble`.
+        """
         if not self.elementwise:
             return self.part_trouble(answer, model, len(keys))
         if not isinstance(answer, dict) or set(answer) != set(keys):

@@ -137,7 +137,7 @@ class PairedSupport(OutputStatistic):
     """Rounding could break ties between the losses, and with them the ranks."""
 
     def fits(self, model: Model, num_models: int) -> bool:
-        """Of two models; capped losses need classes; see `Statistic.fits`."""
+        """Of two models; capped losses need classes; see `bcfl.protocol.Statistic.fits`."""
         return num_models == 2 and (self.loss == "raw" or model.likelihood == "categorical")
 
     @property
@@ -148,7 +148,10 @@ class PairedSupport(OutputStatistic):
     def combined(
         self, values: Sequence[NDArray[np.float64]], targets: Tensor, num_samples: int
     ) -> SupportTest:
-        """The test on the scored samples; see `OutputStatistic.combined`."""
+        """The test on the scored samples.
+
+        See `bcfl.protocol.statistics.statistic.OutputStatistic.combined`.
+        """
         own, candidate = map(self._fit, values)
         return SupportTest.of(own, candidate, self.epsilon)
 
@@ -158,11 +161,11 @@ class PairedSupport(OutputStatistic):
         return SampleFit(values[:, 0], values[:, 1].astype(bool))
 
     def num_bytes(self, model: Model, num_models: int) -> int:
-        """A p-value and a number of pairs; see `Statistic.num_bytes`."""
+        """A p-value and a number of pairs; see `bcfl.protocol.Statistic.num_bytes`."""
         return 2 * NUMBER_BYTES
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
-        """See `Statistic.part_trouble`."""
+        """See `bcfl.protocol.Statistic.part_trouble`."""
         if not isinstance(part, SupportTest) or not is_count(part.num_samples):
             return "no support test"
         if not 0 <= part.p_value <= 1 or not 0 <= part.num_pairs <= part.num_samples:

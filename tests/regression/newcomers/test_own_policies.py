@@ -14,6 +14,7 @@ from bcfl import Association, ClientData, Federation, Method, Objective, methods
 from bcfl.policies import Costs, FedAvg, Ranking, candidate, ranked
 from bcfl.protocol import Exchange, Score
 from bcfl.protocol.requests import Describe, Train
+from bcfl.trackers import Greedy
 
 NAMES = ("c00", "c01", "c02", "c03")
 OBJECTIVE = Objective(local_steps=1)
@@ -58,6 +59,20 @@ class OwnLabels:
         yield from ()
         labels = dict.fromkeys(context.participants, self.label)
         return Ranking(candidate(hypothesis, labels, self.objective) for _ in range(1))
+
+
+@dataclass(frozen=True)
+class AllLabels:
+    """Makes one candidate of labels and an objective as they are given."""
+
+    labels: Any
+    trained: Any = OBJECTIVE
+    num_clusters: int = 2
+    objective: Objective = OBJECTIVE
+
+    def associate(self, hypothesis, context):
+        yield from ()
+        return Ranking.only(candidate(hypothesis, self.labels, self.trained))
 
 
 def run(policy):
@@ -154,6 +169,18 @@ def test_labels_may_be_whole_numbers_of_any_library(label):
     assert run(OwnLabels(label)).hypotheses.best.association.labels.tolist() == [1] * 4
 
 
+@pytest.mark.parametrize("labels", [[0] * 4, np.zeros(4, int)])
+def test_labels_are_by_client(labels):
+    message = r"labels must be a mapping from client to cluster, such as \{'c00': 0\}, got "
+    with pytest.raises(TypeError, match=message):
+        run(AllLabels(labels))
+
+
+def test_the_objective_of_a_candidate_is_one():
+    with pytest.raises(TypeError, match="got the class Objective; call it"):
+        run(AllLabels({"c00": 0}, Objective))
+
+
 def test_an_association_holds_whole_numbers():
     with pytest.raises(TypeError, match="labels must be an array of whole numbers, got float64"):
         Association(("a", "b"), np.array([0.5, 1]), 2)
@@ -171,7 +198,7 @@ def lacking(**attributes):
         (lacking(num_clusters=0, objective=OBJECTIVE), "at least 1, SimpleNamespace has 0"),
         (lacking(num_clusters="2", objective=OBJECTIVE), "SimpleNamespace has '2'"),
         (lacking(num_clusters=2, objective="sgd"), "bcfl.Objective, SimpleNamespace has 'sgd'"),
-        (FedAvg, "policy must be a policy with `associate`"),
+        (FedAvg, "with `associate`, got the class FedAvg; call it: FedAvg(objective)"),
         ("ifca", "bcfl.methods.build('ifca')"),
         (3, "policy must be a policy with `associate`, got 3"),
     ],
@@ -186,6 +213,7 @@ def test_a_method_says_what_a_policy_lacks(policy, message):
     [
         ("tracker", "greedy", "`candidates_per_parent` and `step`, such as .*, got 'greedy'"),
         ("tracker", lacking(step=len, candidates_per_parent=1.5), "SimpleNamespace has 1.5"),
+        ("tracker", Greedy, r"got the class Greedy; call it: Greedy\(\)"),
         ("aggregation", "mean", "aggregation must be a bcfl.Aggregation, got 'mean'"),
         ("name", 3, "name must be text, got 3"),
         ("common_start", "yes", "common_start must be True or False, got 'yes'"),

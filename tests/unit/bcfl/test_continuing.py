@@ -57,14 +57,28 @@ def test_another_tracker_goes_on_from_a_state_of_the_same_policy(linear, clients
 def test_a_state_of_another_method_is_refused(linear, clients, name):
     state = Federation(clients, linear, methods.build("wecfl", num_clusters=2)).run(1).state
     other = Federation(clients, linear, methods.build(name))
-    with pytest.raises(ValueError, match="got one of KMeansAssociation with 2 clusters"):
+    with pytest.raises(
+        ValueError, match=f"of method '{other.method.name}' .* got .* 'wecfl' with 2 cl"
+    ):
         other.run(2, state=state)
+
+
+def test_a_state_of_another_policy_of_ones_own_names_it(linear, clients):
+    class Other(FedAvg):
+        pass
+
+    state = Federation(clients, linear, ONE).run(1).state
+    words = r"of method 'custom' \(Other with 1 cluster\), got .* \(FedAvg with 1 cluster\)"
+    with pytest.raises(ValueError, match=words):
+        Federation(clients, linear, Other(Objective())).run(2, state=state)
 
 
 def test_a_state_of_another_number_of_clusters_is_refused(linear, clients, tmp_path):
     state = Federation(clients, linear, methods.build("ifca", num_clusters=2)).run(1).state
     other = Federation(clients, linear, methods.build("ifca", num_clusters=3))
-    words = "state must be of LikelihoodAssociation with 3 clusters, got one of Likelihood"
+    words = (
+        "state must be of method 'ifca' with 3 clusters, got one of method 'ifca' with 2 clusters"
+    )
     with pytest.raises(ValueError, match=words):
         other.run(2, state=checkpoint.load(checkpoint.save(state, tmp_path)))
 
@@ -90,6 +104,15 @@ def test_several_clusters_of_one_module_begin_alike_with_a_warning(clients, name
     with pytest.warns(SameStartWarning, match=r"begins with \d networks .*; give a function"):
         Federation(clients, nn.Linear(3, 2), method)
     Federation(clients, lambda: nn.Linear(3, 2), method)
+
+
+def test_a_function_that_sets_a_seed_is_told_so(clients):
+    def network():
+        torch.manual_seed(0)
+        return nn.Linear(3, 2)
+
+    with pytest.warns(SameStartWarning, match=r"'network' should neither call torch.manual_seed"):
+        Federation(clients, network, methods.ifca(num_clusters=2))
 
 
 @pytest.mark.parametrize("name", ["fedavg", "wecfl"])

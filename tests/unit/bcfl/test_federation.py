@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Method, Model, Objective, checkpoint, methods
+from bcfl.executors import Privacy
 from bcfl.policies import FedAvg, KMeansAssociation, WarmUp
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 from tests.recipes import built
@@ -30,6 +31,7 @@ def data(inputs, targets, name="a"):
             {"dtype": torch.int64},
             r"dtype must be torch\.float32 or torch\.float64, got torch\.int64",
         ),
+        ({"dtype": "float32"}, r"dtype must be torch\.float32 or .*, got 'float32'"),
         ({"dtype": torch.float16}, "dtype must be .*, got torch.float16"),
         (
             {"method": KMeansAssociation(num_clusters=5, objective=Objective())},
@@ -139,6 +141,29 @@ def test_clients_of_other_shapes_are_named(clients):
     words = r"one shape, got \(3,\) of 'c3' and \(5,\) of 'a'"
     with pytest.raises(ValueError, match=words):
         Federation([*clients, other], nn.Linear(3, 2), ONE)
+
+
+@pytest.mark.parametrize("odd", ["c0", "c3"])
+@pytest.mark.parametrize(
+    ("targets", "kind"), [([0.0, 1.0], "numbers"), ([[0, 1], [1, 0]], "rows of labels")]
+)
+def test_targets_of_different_kinds_are_named_whichever_client_has_them(
+    clients, odd, targets, kind
+):
+    mixed = [
+        data(np.ones((2, 3)), targets, one.client) if one.client == odd else one for one in clients
+    ]
+    words = rf"targets of all clients must be of one kind, got .*{kind} of '{odd}' \(torch"
+    with pytest.raises(ValueError, match=words):
+        Federation(mixed, lambda: nn.Linear(3, 2), ONE)
+
+
+@pytest.mark.parametrize("odd", ["a", "b"])
+def test_whole_numbers_are_numbers_where_another_client_has_numbers(odd):
+    two = [data(np.ones((2, 3)), [1.5, 2.0] if n == odd else [1, 2], n) for n in ("a", "b")]
+    federation = Federation(two, lambda: nn.Linear(3, 1), ONE)
+    assert federation.model.likelihood == "gaussian"
+    assert federation.clients[0].views["train"].targets.shape == (2, 1)
 
 
 def test_clients_may_come_from_an_iterator(linear, clients):
@@ -255,6 +280,19 @@ def test_what_is_no_method_is_refused(linear, clients, method):
         TypeError, match="method must be a method or a policy with `associate`, got"
     ):
         Federation(clients, linear, method)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": methods.ifca}, r"function ifca; call it: methods\.ifca\(num_clusters="),
+        ({"method": FedAvg}, r"got the class FedAvg; call it: FedAvg\(objective\)"),
+        ({"privacy": Privacy}, r"privacy must be .*, got the class Privacy; call it: Privacy\("),
+    ],
+)
+def test_what_was_not_called_is_refused_with_its_call(linear, clients, arguments, message):
+    with pytest.raises(TypeError, match=message):
+        Federation(**{"clients": clients, "model": linear, "method": ONE, **arguments})
 
 
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):

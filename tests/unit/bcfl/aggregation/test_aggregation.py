@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from bcfl import Aggregation, Association, Hypothesis, Objective
+from bcfl.aggregation.robust import Median
+from bcfl.aggregation.server_optimizer import AdaptiveServer
 from bcfl.hypotheses.posterior import Block, Posterior
 from bcfl.policies import Candidate, Continue, candidate
 from bcfl.protocol.answers import Trained
@@ -239,7 +241,7 @@ def test_histories_may_remember_more_than_models(linear, parent):
     ("arguments", "message"),
     [
         ({"history_weights": "keep"}, "history_weights must be None or one of .*, got 'keep'"),
-        ({"fusion": "mean"}, "precision_weighted, exact, literal.*, got 'mean'"),
+        ({"fusion": "mean"}, r"fusion must be one of precision_weighted, .*, got 'mean'"),
         ({"memory": "keep"}, "memory must be one of replace, forget, accumulate, got 'keep'"),
         ({"memory": "forget", "decay": 1.5}, r"decay must be between 0 and 1, got 1\.5"),
         ({"decay": float("nan")}, "decay must be between 0 and 1, got nan"),
@@ -248,6 +250,12 @@ def test_histories_may_remember_more_than_models(linear, parent):
 def test_unknown_choices_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Aggregation(**arguments)
+
+
+@pytest.mark.parametrize("part", [{"server": AdaptiveServer}, {"robust": Median}])
+def test_classes_are_no_parts(part):
+    with pytest.raises(TypeError, match=r"must have .*, got the class \w+; call it"):
+        Aggregation(**part)
 
 
 def test_a_block_says_what_it_is():

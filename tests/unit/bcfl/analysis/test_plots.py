@@ -80,6 +80,13 @@ def test_a_run_draws_on_given_axes(plot, run):
         plot({"mine": run, "yours": run}, left)
 
 
+@pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.parametrize("ax", [3, "a", Figure()], ids=["number", "text", "figure"])
+def test_what_is_no_axes_is_refused(plot, run, ax):
+    with pytest.raises(TypeError, match=r"ax must be Axes of matplotlib, .*, got "):
+        plot(run, ax)
+
+
 def test_uncertain_clients_are_those_of_high_entropy(run, run_of):
     entropy = np.sort(run.association_entropy())[::-1]
     axes = plot_uncertain_clients(run, Figure().subplots())

@@ -3,7 +3,6 @@
 import json
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -73,8 +72,8 @@ def test_agreement_is_that_of_scikit_learn(two_rounds):
 def test_what_is_not_known_is_null(two_rounds):
     _, seen = two_rounds
     _, record = seen[-1]
-    untested = SimpleNamespace(**{**vars(record), "evaluations": {}})
-    untested.snapshot = replace(record.snapshot, log_captured_mass=math.nan)
+    snapshot = replace(record.snapshot, log_captured_mass=math.nan)
+    untested = replace(record, evaluations={}, snapshot=snapshot)
     row = rows.round_row(untested, None, 0.0)
     assert [row[name] for name in ("accuracy", "macro_f1", "nll", "ece", "brier")] == [None] * 5
     assert row["log_captured_mass"] is None
@@ -171,6 +170,30 @@ def test_scores_without_records_are_those_of_the_rows(kind, tmp_path):
     assert all(math.isfinite(scores[name]) for name in metrics.SCORES[kind])
     for name, value in replace(run, records=(), logged=logged).metrics().items():
         assert value == scores[name] or math.isnan(scores[name])
+
+
+@pytest.mark.parametrize("kind", ["categorical", "gaussian", "bernoulli"])
+@pytest.mark.parametrize("tested", [True, False])
+def test_scores_are_those_of_the_likelihood_with_and_without_tests(kind, tested, tmp_path):
+    samples = random_targets(kind)
+    clients = [
+        ClientData.from_arrays(f"c{i}", samples, test=samples if tested else None) for i in range(3)
+    ]
+    run = Federation(clients, lambda: torch.nn.Linear(2, 2), methods.fedavg()).run(2)
+    scores, own = run.metrics(), metrics.SCORES[kind]
+    assert tuple(scores) == (*own, *metrics.AGREEMENT)
+    assert all(math.isfinite(scores[name]) == tested for name in own)
+    of_classes = ("weighted_f1", "hold_out_f1") if kind == "categorical" else ()
+    some = {name for names in metrics.SCORES.values() for name in names}
+    some |= {"weighted_f1", "hold_out_f1"}
+    frame = run.to_dataframe()
+    assert [name for name in frame if name in some] == [*own, *of_classes]
+    assert frame[list(own)].isna().to_numpy().all() == (not tested)
+    first = "accuracy" if kind != "gaussian" else "rmse"
+    assert (f"<th>{first}</th>" in run._repr_html_()) == tested
+    rows.write(tmp_path / "metrics.jsonl", run.rows())
+    logged = replace(run, records=(), logged=tuple(rows.read(tmp_path / "metrics.jsonl")))
+    assert logged.metrics() == pytest.approx(scores, nan_ok=True)
 
 
 def test_columns_of_their_own_may_have_any_type(tmp_path):

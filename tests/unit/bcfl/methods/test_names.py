@@ -1,6 +1,7 @@
 """Suffixes of names: what they bring, in any order, and which do not go together."""
 
 import itertools
+import re
 
 import pytest
 
@@ -210,6 +211,20 @@ def test_the_default_is_the_racing_tracker_with_the_suffixes_that_are_asked_for(
 def test_a_misspelt_default_is_suggested():
     with pytest.raises(UnknownMethodError, match="Did you mean 'default'"):
         build("defualt")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ifca-3", "Did you mean 'ifca' with num_clusters=3?"),
+        ("ifca-3-cam", "Did you mean 'ifca-cam' with num_clusters=3?"),
+        ("fedavg-3", "Did you mean 'fedavg'?"),
+        ("default-6", "Did you mean 'bcfl-race-6'?"),
+    ],
+)
+def test_a_number_that_a_name_does_not_take_is_an_option(name, hint):
+    with pytest.raises(UnknownMethodError, match=re.escape(hint)):
+        build(name)
 
 
 def test_methods_joined_by_a_plus_sign_are_an_ensemble():

@@ -120,6 +120,13 @@ def test_values_are_checked(options, message):
         build("ifca", **options)
 
 
+@pytest.mark.parametrize("name", ["default", "ifca"])
+def test_a_text_that_another_method_takes_names_that_method(name):
+    message = r"num_clusters of \w+ must be a whole number, got 'auto'; bcfl-mht-8 takes 'auto'"
+    with pytest.raises(ValueError, match=message):
+        build(name, num_clusters="auto")
+
+
 def test_numbers_of_numpy_and_words_of_files_serve():
     made = build("ifca", num_clusters=np.int64(3), score_samples="none", cluster_size=[1, "none"])
     assert made == build("ifca", num_clusters=3, score_samples=None, cluster_size=(1, None))

@@ -3,6 +3,8 @@
 import pytest
 
 import bcfl
+from bcfl import Objective
+from bcfl.policies import FedAvg
 from bcfl.protocol.requests import Exchange
 
 
@@ -34,3 +36,18 @@ def test_a_generator_without_requests_needs_no_answers():
 def test_a_request_without_any_answers_is_an_error():
     with pytest.raises(ValueError, match="answers must be given: the generator requests"):
         bcfl.drive(sums("a"))
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (
+            FedAvg(Objective()).associate,
+            r"the function associate; call it: associate\(hypothesis, ",
+        ),
+        (3, "3"),
+    ],
+)
+def test_what_is_no_generator_is_refused(steps, told):
+    with pytest.raises(TypeError, match=rf"steps must be a generator, .*, got {told}"):
+        bcfl.drive(steps)

@@ -2,7 +2,10 @@
 
 import pytest
 
-from bcfl.runtime import nearest, nearest_name
+from bcfl import methods
+from bcfl.policies import FedAvg
+from bcfl.runtime import as_given, nearest, nearest_name
+from bcfl.trackers import Greedy
 
 NAMES = ["ifca", "bcfl-mht-8", "client-07", "client-37", "Client-a"]
 
@@ -22,3 +25,20 @@ NAMES = ["ifca", "bcfl-mht-8", "client-07", "client-37", "Client-a"]
 def test_the_nearest_name_is_suggested(name, near):
     assert nearest_name(name, NAMES) == near
     assert nearest(name, NAMES) == ("" if near is None else f" Did you mean {near!r}?")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (methods.ifca, "the function ifca; call it: methods.ifca(num_clusters=...)"),
+        (methods.fedavg, "the function fedavg; call it: methods.fedavg()"),
+        (methods.with_sharing, "the function with_sharing; call it: methods.with_sharing(method)"),
+        (Greedy, "the class Greedy; call it: Greedy()"),
+        (FedAvg, "the class FedAvg; call it: FedAvg(objective)"),
+        (lambda: 3, "the function <lambda>; call it, and give what it returns"),
+        ([].append, "the function append; call it: append(object)"),
+        (3, "3"),
+    ],
+)
+def test_what_was_not_called_is_shown_with_its_call(value, told):
+    assert as_given(value) == told

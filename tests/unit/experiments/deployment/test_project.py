@@ -1,6 +1,7 @@
 """The folder that `bcfl federation init` writes, and the lines of `bcfl federation status`."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -152,6 +153,14 @@ def test_status_shows_rounds_failures_and_the_checkpoint(tmp_path):
     assert shown.output.splitlines() == lines
     with pytest.raises(ValueError, match="holds no round"):
         status_lines(tmp_path)
+
+
+def test_status_of_numbers_shows_their_error(tmp_path):
+    run_of("wecfl", tmp_path, clients=3)
+    (path,) = tmp_path.rglob("metrics.jsonl")
+    logged = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r'"accuracy": [^,]+,', '"rmse": 0.512,', logged), encoding="utf-8")
+    assert "   RMSE 0.512   clusters " in status_lines(tmp_path)[0]
 
 
 @pytest.fixture(scope="module")

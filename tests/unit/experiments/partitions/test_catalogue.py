@@ -69,8 +69,3 @@ def test_arguments_out_of_range(digits, name, config, message):
 def test_an_unknown_partition_suggests_the_nearest(digits):
     with pytest.raises(ValueError, match=r"unknown partition 'rotate'\. Did you mean 'rotated'\?"):
         partitions.build("rotate", digits, {})
-
-
-def test_an_unknown_option_of_a_function_is_refused(digits):
-    with pytest.raises(TypeError, match="test_frction"):
-        partitions.iid(digits, test_frction=0.5)

@@ -49,6 +49,12 @@ def test_a_resumed_run_says_where_it_stands_and_what_is_not_known_is_left_out():
     assert lines == ["ifca        round  3/25   acc    –   0:00:22 left"]
 
 
+def test_of_numbers_the_error_is_shown_instead_of_the_accuracy():
+    one = {"rmse": 0.51234, "ari": 0.25, "seconds": {"total": 1.0}}
+    assert "   RMSE   0.512   ARI  0.25   " in said([one] * 5)[0]
+    assert "   acc    –   ARI  0.25   " in said([one | {"rmse": None}] * 5)[0]
+
+
 def test_the_last_round_is_always_said():
     assert len(said([row()] * 7, rounds=7)) == 7
     assert said([row()] * 11, rounds=11)[-1].split()[2] == "11/11"
