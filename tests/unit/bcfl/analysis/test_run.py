@@ -49,6 +49,24 @@ def test_probabilities_and_entropies_are_over_the_hypotheses(run):
     assert run.clients == ("c0", "c1", "c2", "c3")
 
 
+def test_data_frames_name_clients_whatever_their_order(linear, run):
+    random, names = np.random.default_rng(0), [f"hospital-{i}" for i in (1, 2, 10, 11)]
+    clients = [
+        ClientData.from_arrays(name, (random.normal(size=(9, 3)), random.integers(2, size=9)))
+        for name in names
+    ]
+    found = Federation(clients, linear, FedAvg(Objective())).run(1)
+    assert list(found.association_dataframe().index) == list(found.clients) != names
+    frame, together = run.association_dataframe(), run.co_association_dataframe()
+    assert (frame.index.name, frame.columns.name) == ("client", "cluster")
+    assert (together.index.name, together.columns.name) == ("client", "other_client")
+    np.testing.assert_array_equal(frame, run.association_probabilities())
+    np.testing.assert_array_equal(together, run.co_association())
+    for row, client in enumerate(run.clients):
+        assert frame.loc[client].tolist() == run.association_probabilities()[row].tolist()
+        assert together.loc[client, "c1"] == run.co_association()[row, 1]
+
+
 def test_metrics_are_those_of_the_last_round(run):
     groups = {"c0": 0, "c1": 0, "c2": 1, "c3": None}
     found = run.metrics(groups)
