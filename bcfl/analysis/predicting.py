@@ -17,7 +17,7 @@ from bcfl.analysis.predictions import Prediction, fitting, labelled
 from bcfl.analysis.predictions import predict as mixed
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
-from bcfl.data.clients import VALIDATION
+from bcfl.data.names import VALIDATION
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
@@ -257,7 +257,11 @@ def tuned(  # noqa: D417 - a method of Run
     names = self.clients if clients is None else sorted(clients)
     best = self.ask(tuning(rule, self.hypotheses, self.model.likelihood, names, view, grid))
     if best is None:
-        raise ValueError(f"clients must have samples in the view {view!r}, none has")
+        raise ValueError(
+            f"clients must have samples in the view {view!r}, none has; the option calibration=0.2 "
+            "of the method sets a fifth of the training samples aside as 'validation', and view= "
+            "names another one, of samples that were not trained on"
+        )
     return best
 
 
