@@ -241,6 +241,9 @@ class Run:
 
         Returns:
             Numbers by the names above; NaN where a score is not known.
+
+        Raises:
+            ValueError: a true group is of a client that is not in the run.
         """
         if true_groups is not None and not isinstance(true_groups, Mapping):
             raise TypeError(f"true_groups must be a mapping of clients, got {true_groups!r}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bcfl.data.clients import TRAIN, VALIDATION, ClientData, View
 
-VALIDATION_MEMORY = "validation-memory"
+MEMORY, VALIDATION_MEMORY = "memory", "validation-memory"
 
 
 def view_name(name: str, step: int) -> str:
@@ -43,7 +43,7 @@ def at_step(data: ClientData, step: int) -> ClientData:
     for earlier in range(step):
         name = view_name(TRAIN, earlier)
         if name in data.views:
-            views[f"memory:{earlier}"] = data.views[name]
+            views[f"{MEMORY}:{earlier}"] = data.views[name]
         held_out = _present(data, earlier).get(VALIDATION)
         if held_out is not None:
             views[f"{VALIDATION_MEMORY}:{earlier}"] = held_out
