@@ -65,6 +65,29 @@ class Federation:
         threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
         privacy: how clients randomise what they send; None has them send it as it is.
+
+    Example:
+        Two groups of clients, whose labels are opposite:
+
+        >>> import bcfl
+        >>> import numpy as np
+        >>> from torch import nn
+        >>> def samples(sign):
+        ...     x = np.random.default_rng(0).normal(size=(40, 2))
+        ...     return x, (sign * x[:, 0] > 0).astype(int)
+        >>> signs = {"ann": 1, "bob": 1, "cem": -1, "dan": -1}
+        >>> clients = [
+        ...     bcfl.ClientData.from_arrays(name, samples(sign), samples(sign), group=sign)
+        ...     for name, sign in signs.items()
+        ... ]
+        >>> method = bcfl.methods.build("ifca", num_clusters=2)
+        >>> federation = bcfl.Federation(clients, lambda: nn.Linear(2, 2), method, seed=0)
+        >>> run = federation.run(rounds=3)
+        >>> run.association_probabilities().round(2)
+        array([[0., 1.],
+               [0., 1.],
+               [1., 0.],
+               [1., 0.]])
     """
 
     @standard_switches()
@@ -201,6 +224,9 @@ class Federation:
 
         Args:
             planned_rounds: rounds of the whole run, over which time steps are spread.
+
+        Returns:
+            An executor, such as `bcfl.Federation.run` takes as `executor`.
         """
         schedule = Schedule.of(self.clients, planned_rounds)
         if schedule.num_steps == 1:
@@ -227,7 +253,11 @@ class Federation:
 
     @standard_switches()
     def initial_state(self) -> FederationState:
-        """The state before the first round."""
+        """The state before the first round.
+
+        Returns:
+            A state without rounds: the hypotheses that the method starts with, drawn from the seed.
+        """
         names = [data.client for data in self.clients]
         return initial_state(self.method, self.model, names, self.seed, self.device, self.dtype)
 
@@ -262,6 +292,10 @@ class Federation:
                 that beliefs are recorded; by default after the last round alone.
             executor: answers for the clients, wherever they are; by default the federation's own.
 
+        Returns:
+            A `bcfl.Run` after `rounds` rounds, with the state, a record of each round, and the
+            means to predict. With `on_round` it may have fewer rounds.
+
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `rounds` below those that `state` has
                 done, `planned_rounds` below `rounds` or another number than the state was planned
@@ -274,6 +308,14 @@ class Federation:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
             FailingClientWarning: a client's work failed in every round that it took part in.
             OtherMethodWarning: `state` is of a method of another name with the same kind of policy.
+
+        Example:
+            With `federation` of the example of `bcfl.Federation`, three rounds, then two more:
+
+            >>> run = federation.run(3)
+            >>> longer = federation.run(5, state=run)
+            >>> longer.rounds
+            [1, 2, 3, 4, 5]
         """
         rounds = checked_rounds(rounds, belief_every)
         check_callables(on_round, executor)

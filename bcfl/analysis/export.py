@@ -102,6 +102,10 @@ def to_xarray(
         groups: true group of each client.
         co_association: whether the (round, client, other_client) probabilities are there too.
 
+    Returns:
+        A data set with the variables `hypothesis_weight`, `label`, `association`, `is_belief`,
+        `log_captured_mass` (nats) and, unless left out, `co_association`.
+
     Raises:
         ValueError: no round was done, or a group is of an unknown client.
         ModuleNotFoundError: xarray is not installed.
@@ -159,6 +163,9 @@ def to_arviz(hypotheses: HypothesisSet, draws: int = 1000, seed: int = 0) -> xar
         hypotheses: weighted hypotheses of one round.
         draws: number of draws.
         seed: of the draws.
+
+    Returns:
+        The tree with the group `posterior`.
 
     Raises:
         ValueError: there is no draw.

@@ -112,6 +112,16 @@ def association_graph(
 
     Raises:
         ValueError: `min_probability` is not in [0, 1], or a group is of an unknown client.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import association_graph
+        >>> graph = association_graph(run.hypotheses, run.groups)
+        >>> graph.nodes["ann"]
+        {'cluster': 1, 'group': 1}
+        >>> round(graph.edges["ann", "bob"]["probability"], 2)
+        1.0
     """
     together = np.triu(hypotheses.co_association(), k=1)
     pairs = ((int(i), int(j), float(together[i, j])) for i, j in np.argwhere(together > 0))
@@ -146,6 +156,14 @@ def accumulated_association_graph(
     Raises:
         ValueError: no round was done, `min_probability` is not in [0, 1], or a group is of an
             unknown client.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import accumulated_association_graph
+        >>> graph = accumulated_association_graph(run.state.history)
+        >>> sorted(graph.edges)
+        [('ann', 'bob'), ('cem', 'dan')]
     """
     shared = accumulated_co_association(history)
     return _joined(
@@ -203,6 +221,14 @@ def client_cluster_graph(
 
     Raises:
         ValueError: a group is of an unknown client.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import client_cluster_graph
+        >>> graph = client_cluster_graph(run.hypotheses)
+        >>> graph.edges["ann", "cluster-1"]["probability"] > 0.99
+        True
     """
     probabilities = hypotheses.association_probabilities()
     import networkx as nx
@@ -240,6 +266,13 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
 
     Returns:
         A directed networkx graph of kind `hypothesis-tree`; edges lead to the later round.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import hypothesis_tree
+        >>> sorted(hypothesis_tree(run.state.history).edges)
+        [('r0h0', 'r1h0'), ('r1h0', 'r2h0'), ('r2h0', 'r3h0')]
     """
     import networkx as nx
 
@@ -303,6 +336,17 @@ def write_graphs(run: Run, path_of: Callable[[str], Path]) -> None:
     Args:
         run: after its last round.
         path_of: file of a kind of graph: `support`, `clients`, `clusters` and `hypotheses`.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from bcfl.analysis import write_graphs
+        >>> with TemporaryDirectory() as folder:
+        ...     write_graphs(run, lambda kind: Path(folder) / f"{kind}.graphml")
+        ...     sorted(path.name for path in Path(folder).iterdir())
+        ['clients.graphml', 'clusters.graphml', 'hypotheses.graphml']
     """
     import networkx as nx
 

@@ -99,7 +99,11 @@ def ece(per_client: PerClient) -> float:
 
 
 def summarise(per_client: PerClient) -> dict[str, float]:
-    """All scores of a classifier: accuracy, macro_f1, nll, ece and brier."""
+    """All scores of a classifier: accuracy, macro_f1, nll, ece and brier.
+
+    Returns:
+        Numbers by those names; NaN without test samples.
+    """
     return {
         "accuracy": micro_accuracy(per_client),
         "macro_f1": macro_f1_per_client(per_client),
@@ -118,6 +122,9 @@ def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, 
 
     Args:
         per_client: sums over each client's predictions.
+
+    Returns:
+        Numbers by those names.
     """
     total = RegressionSums.total(per_client[client] for client in sorted(per_client))
     if not total.num_samples:
@@ -168,6 +175,9 @@ def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
     labels together (`micro_f1`) and the mean over clients of their mean over labels (`macro_f1`),
     the mean negative log-likelihood (`nll`, nats per sample), the mean squared distance of
     probability and label (`brier`, 0 to 1), and the mean of `label_ece` (`ece`).
+
+    Returns:
+        Numbers by those names.
     """
     tested = {client: sums for client, sums in per_client.items() if sums.num_samples}
     if not tested:
@@ -294,6 +304,9 @@ def agreement(
     Args:
         association: whose serving clusters are compared with the groups.
         true_groups: group of each client, None where unknown; None if none is.
+
+    Returns:
+        Numbers by those names; NaN where no group is known.
 
     Raises:
         ValueError: a group is of a client that is not in the association.

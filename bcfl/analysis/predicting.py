@@ -101,6 +101,15 @@ def predict(  # noqa: D417 - a method of Run
         ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
             model predicts numbers, or the predictive needs a curvature that the method has
             not got.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> prediction = run.predict("ann", [[1.0, 0.0], [-1.0, 0.0]])
+        >>> prediction.mean.argmax(axis=1)
+        array([1, 0])
+        >>> prediction.association.round(2)
+        array([0., 1.])
     """
     self.hypotheses.best.association.row(client)
     if step is not None:
@@ -145,6 +154,16 @@ def predict_new(  # noqa: D417 - a method of Run
     Raises:
         ValueError: inputs, classes or temperature are not valid, the model
             predicts numbers, or the predictive needs a curvature that the method has not got.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> few = ([[1.0, 0.0], [-1.0, 0.0], [2.0, 1.0]], [0, 1, 0])
+        >>> prediction = run.predict_new([[1.5, 0.0]], few)
+        >>> prediction.mean.argmax(axis=1)
+        array([0])
+        >>> prediction.co_association.round()
+        array([0., 0., 1., 1.])
     """
     _check_classes(
         self, "predict_new", "predict_values is for clients of the federation, not for new ones"

@@ -42,6 +42,16 @@ class Prediction:
         co_association: (clients,) probability that a new client shares a cluster with each client
             of the federation, in the order of `bcfl.Run.clients`; None for these themselves, see
             `bcfl.Run.co_association`.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> prediction = run.predict("ann", [[1.0, 0.0], [-1.0, 0.0]])
+        >>> prediction.mean.shape, prediction.entropy.shape
+        ((2, 2), (2,))
+        >>> parts = prediction.data_uncertainty + prediction.model_uncertainty
+        >>> bool(np.allclose(parts + prediction.association_uncertainty, prediction.entropy))
+        True
     """
 
     mean: NDArray[np.float64]

@@ -69,6 +69,16 @@ class Run:
         logged: rows of earlier rounds without records, those of a run that was read from a folder;
             see `bcfl.Run.rows`.
         pooling: how predictions of the models that serve a client are combined in tests.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> run.clients
+        ('ann', 'bob', 'cem', 'dan')
+        >>> run.association_probabilities().argmax(axis=1)
+        array([1, 1, 0, 0])
+        >>> run.predict("ann", [[1.0, 0.0]]).mean.argmax(axis=1)
+        array([1])
     """
 
     model: Model
@@ -108,6 +118,15 @@ class Run:
             (clients, clusters) float64. Rows are in the order of `clients` and sum to 1; the row of
             a client that was never seen is zero. Clusters are numbered as in the leading
             hypothesis.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.association_probabilities().round(2)
+            array([[0., 1.],
+                   [0., 1.],
+                   [1., 0.],
+                   [1., 0.]])
         """
         return self.hypotheses.association_probabilities()
 
@@ -162,6 +181,12 @@ class Run:
 
         Returns:
             (clients, clients) float64, symmetric, rows and columns in the order of `clients`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.co_association()[0].round(2)
+            array([1., 1., 0., 0.])
         """
         return self.hypotheses.co_association()
 
@@ -174,6 +199,13 @@ class Run:
         Returns:
             A networkx graph. Edges have `probability`, nodes `cluster` and, where known, `group`;
             see `bcfl.analysis.association_graph`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> graph = run.association_graph(min_probability=0.5)
+            >>> sorted(graph.edges)
+            [('ann', 'bob'), ('cem', 'dan')]
         """
         return graphs.association_graph(self.hypotheses, self.groups, min_probability)
 
@@ -244,6 +276,15 @@ class Run:
 
         Raises:
             ValueError: a true group is of a client that is not in the run.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> scores = run.metrics()
+            >>> scores["ari"]
+            1.0
+            >>> scores["accuracy"] > 0.9
+            True
         """
         if true_groups is not None and not isinstance(true_groups, Mapping):
             raise TypeError(f"true_groups must be a mapping of clients, got {true_groups!r}")
@@ -325,6 +366,15 @@ class Run:
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.to_dataframe()[["round", "trainings_run", "ari"]]
+               round  trainings_run  ari
+            0      1              4  1.0
+            1      2              4  1.0
+            2      3              4  1.0
         """
         return to_dataframe(self.rows())
 

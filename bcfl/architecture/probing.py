@@ -52,11 +52,16 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
         build=build,
         input_shape=tuple(samples.shape[1:]),
         num_outputs=_num_outputs(build, samples, name),
-        likelihood=_likelihood(targets),
+        likelihood=likelihood_of(targets),
     )
 
 
-def _likelihood(targets: Tensor) -> Likelihood:
+def likelihood_of(targets: Tensor) -> Likelihood:
+    """The likelihood that targets ask for, by their type and their number per sample.
+
+    Args:
+        targets: (samples, ...), at least one sample.
+    """
     if targets.is_floating_point():
         return "gaussian"
     return "bernoulli" if targets[:1].numel() > 1 else "categorical"

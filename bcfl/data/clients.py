@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import described, inputs_tensor, targets_tensor
+from bcfl.data.faults import check_finite, without_frame
 from bcfl.data.sources import Columns, samples_of
 from bcfl.runtime.numbers import as_whole
 from bcfl.runtime.seeds import generator
@@ -44,6 +45,14 @@ class View:
     Raises:
         TypeError: inputs or targets are no tensors, or inputs are not floating point.
         ValueError: inputs and targets differ in length, or inputs are not finite.
+
+    Example:
+        >>> import bcfl
+        >>> view = bcfl.View.from_arrays([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+        >>> view.inputs.shape, view.targets
+        (torch.Size([2, 2]), tensor([0, 1]))
+        >>> len(view)
+        2
     """
 
     inputs: Tensor
@@ -66,10 +75,9 @@ class View:
             )
         if not self.inputs.is_floating_point():
             raise TypeError(f"inputs must be floating point, got {self.inputs.dtype}")
-        if not math.isfinite(largest_magnitude(self.inputs)):
-            raise ValueError("inputs must be finite, got NaN or inf")
-        if self.targets.is_floating_point() and not math.isfinite(largest_magnitude(self.targets)):
-            raise ValueError("targets must be finite, got NaN or inf")
+        for name, given in (("inputs", self.inputs), ("targets", self.targets)):
+            if given.is_floating_point() and not math.isfinite(largest_magnitude(given)):
+                check_finite(given.detach().cpu().double().numpy(), name)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -86,11 +94,14 @@ class View:
             targets: (samples,) classes, (samples, outputs) numbers, or (samples, labels) of 0 and
                 1.
 
+        Returns:
+            The view; it shares no memory with the arrays.
+
         Raises:
             TypeError: inputs or targets are masked, complex or no numbers.
             ValueError: inputs and targets differ in length, or inputs are not finite.
         """
-        return cls(inputs_tensor(inputs), targets_tensor(targets))
+        return cls(inputs_tensor(without_frame(inputs)), targets_tensor(targets))
 
     def take(self, indices: Tensor) -> View:
         """The samples at (n,) int64 `indices`, in that order."""
@@ -111,6 +122,14 @@ class ClientData:
         TypeError: the name is no text, a view no `View`, or the group no whole number.
         ValueError: there are no training samples, samples of other views differ from them in size,
             the name holds characters that files cannot, or the group is out of range.
+
+    Example:
+        >>> import bcfl
+        >>> data = bcfl.ClientData.from_arrays("ann", ([[0.0], [1.0], [2.0]], [0, 1, 1]))
+        >>> data.num_samples
+        {'train': 3}
+        >>> data.views["train"].inputs.shape
+        torch.Size([3, 1])
     """
 
     client: str
@@ -161,6 +180,9 @@ class ClientData:
 
         Args:
             names: of the views; those that the client lacks are left out.
+
+        Returns:
+            The view; its samples are in the order of `names`.
         """
         views = [self.views[name] for name in names if len(self.views.get(name, ()))]
         if len(views) < 2:
@@ -184,10 +206,19 @@ class ClientData:
             test: test inputs and targets, if any.
             group: true group, used for analysis only.
 
+        Returns:
+            The client, with the view `train` and, if given, `test`.
+
         Raises:
             TypeError: inputs or targets are no pair, masked, complex or no numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
                 inputs are not finite, or those of the test differ in size.
+
+        Example:
+            >>> import bcfl
+            >>> train, test = ([[0.0, 1.0], [1.0, 0.0]], [0, 1]), ([[1.0, 1.0]], [1])
+            >>> bcfl.ClientData.from_arrays("ann", train, test, group=0)
+            ClientData(ann: train 2, test 1, group 0)
         """
         client, views = checked_name(client), {}
         for name, given in ((TRAIN, train), (TEST, test)):
@@ -223,6 +254,9 @@ class ClientData:
             targets: of data sets with columns, that of the targets; by default the only one among
                 `label`, `labels`, `target`, `targets` and `y`.
             group: true group, used for analysis only.
+
+        Returns:
+            The client, with the view `train` and, if given, `test`.
 
         Raises:
             TypeError: a data set is none of these, has no length, or its samples are no pairs.

@@ -53,6 +53,14 @@ class Objective:
     Raises:
         TypeError: regularisers, phases or upload are of another type.
         ValueError: another value is not allowed.
+
+    Example:
+        >>> import bcfl
+        >>> objective = bcfl.Objective(local_epochs=2, learning_rate=0.05)
+        >>> objective.steps(100)
+        7
+        >>> bcfl.methods.ifca(num_clusters=3, objective=objective).name
+        'ifca'
     """
 
     local_steps: int = 10

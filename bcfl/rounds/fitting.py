@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.architecture.probing import Network, as_model, outputs_of
+from bcfl.architecture.probing import Network, as_model, likelihood_of, outputs_of
 from bcfl.data.clients import TRAIN, ClientData, View
 from bcfl.protocol.objective import Objective
 from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.networks.functional import own_copy
 
 CHECKED_SAMPLES = 3
 """Samples on which a model is checked."""
+KINDS: Mapping[Likelihood, str] = {
+    "gaussian": "numbers",
+    "categorical": "classes",
+    "bernoulli": "rows of labels",
+}
+"""What a likelihood predicts."""
 
 
 def largest(clients: Sequence[ClientData]) -> ClientData:
@@ -33,7 +40,8 @@ def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
 
     Raises:
         TypeError: the network is none of these.
-        ValueError: it does not take such samples, or clients have samples of different shapes.
+        ValueError: it does not take such samples, or clients have inputs of different shapes or
+            targets of different kinds.
     """
     most = largest(clients)
     samples = most.views[TRAIN]
@@ -45,7 +53,32 @@ def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
                 f"inputs of all clients must have one shape, got {shape} of {most.client!r} and "
                 f"{other} of {data.client!r}"
             )
-    return as_model(network, samples.inputs, samples.targets)
+    if isinstance(network, Model):
+        return network
+    targets = [data.views[TRAIN].targets for data in clients]
+    numbers = [each for each in targets if each.is_floating_point()]
+    model = as_model(network, samples.inputs, numbers[0] if numbers else samples.targets)
+    _check_kinds(model, clients)
+    return model
+
+
+def _check_kinds(model: Model, clients: Sequence[ClientData]) -> None:
+    """Check that targets of all clients are of one kind; whole numbers are numbers, too."""
+    targets = {data.client: data.views[TRAIN].targets for data in clients}
+    first: dict[Likelihood, str] = {}
+    for client, each in targets.items():
+        first.setdefault(likelihood_of(each), client)
+    fits = (each[0].numel() == model.num_outputs for each in targets.values())
+    if len(first) > 1 and not (model.likelihood == "gaussian" and all(fits)):
+        got = " and ".join(
+            f"{KINDS[kind]} of {client!r} ({targets[client].dtype}, shape "
+            f"{tuple(targets[client].shape)})"
+            for kind, client in first.items()
+        )
+        raise ValueError(
+            f"targets of all clients must be of one kind, got {got}; classes are whole numbers, "
+            "labels rows of 0 and 1, numbers to predict floating point, at every client"
+        )
 
 
 def check_model(

@@ -12,7 +12,7 @@ def one_class():
     """Four clients that hold one class each, and no test samples."""
     random = np.random.default_rng(0)
     return [
-        ClientData.from_arrays(f"c{i}", (random.normal(size=(6, 3)), np.full(6, i % 2)))
+        ClientData.from_arrays(f"c{i}", (random.normal(size=(6, 3)), np.full(6, i % 2)), group=i % 2)
         for i in range(4)
     ]
 

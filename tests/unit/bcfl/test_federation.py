@@ -145,6 +145,29 @@ def test_clients_of_other_shapes_are_named(clients):
         Federation([*clients, other], nn.Linear(3, 2), ONE)
 
 
+@pytest.mark.parametrize("odd", ["c0", "c3"])
+@pytest.mark.parametrize(
+    ("targets", "kind"), [([0.0, 1.0], "numbers"), ([[0, 1], [1, 0]], "rows of labels")]
+)
+def test_targets_of_different_kinds_are_named_whichever_client_has_them(
+    clients, odd, targets, kind
+):
+    mixed = [
+        data(np.ones((2, 3)), targets, one.client) if one.client == odd else one for one in clients
+    ]
+    words = rf"targets of all clients must be of one kind, got .*{kind} of '{odd}' \(torch"
+    with pytest.raises(ValueError, match=words):
+        Federation(mixed, lambda: nn.Linear(3, 2), ONE)
+
+
+@pytest.mark.parametrize("odd", ["a", "b"])
+def test_whole_numbers_are_numbers_where_another_client_has_numbers(odd):
+    two = [data(np.ones((2, 3)), [1.5, 2.0] if n == odd else [1, 2], n) for n in ("a", "b")]
+    federation = Federation(two, lambda: nn.Linear(3, 1), ONE)
+    assert federation.model.likelihood == "gaussian"
+    assert federation.clients[0].views["train"].targets.shape == (2, 1)
+
+
 def test_clients_may_come_from_an_iterator(linear, clients):
     assert Federation(iter(clients), linear, ONE).run(1).clients == ("c0", "c1", "c2", "c3")
 
