@@ -17,8 +17,7 @@ from bcfl.analysis.predictions import Prediction, fitting, labelled
 from bcfl.analysis.predictions import predict as mixed
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
-from bcfl.data.clients import TRAIN, VALIDATION
-from bcfl.data.streams import MEMORY
+from bcfl.data.names import MEMORY, TRAIN, VALIDATION
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership

@@ -249,7 +249,10 @@ def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
 
 
 def _baseline(report: ClientReport) -> ModelScore | None:
-    return next((s for s in report.scores[1:] if not s.model.startswith("cluster ")), None)
+    from experiments.scores.gains import SERVED
+
+    others = (s for s in report.scores[1:] if s.model != SERVED)
+    return next((s for s in others if not s.model.startswith("cluster ")), None)
 
 
 def _stays(report: ClientReport) -> int:

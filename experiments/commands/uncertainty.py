@@ -71,6 +71,7 @@ def uncertainty(
         Query,
         as_json,
         evaluate_run,
+        finetuning_notes,
         named_predictive,
     )
     from experiments.runs.files import RunFiles, write_aside
@@ -84,6 +85,7 @@ def uncertainty(
     notes = [
         f"{p}: not all of its rounds are done; the newest is scored" for p in dict.fromkeys(pending)
     ]
+    notes += finetuning_notes(results)
     write_aside(files.uncertainty, as_json(results))
     write_aside(files.uncertainty_page, render(index.name, results, notes))
     screen = console()
