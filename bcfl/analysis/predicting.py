@@ -264,7 +264,11 @@ def tuned(  # noqa: D417 - a method of Run
     names = self.clients if clients is None else sorted(clients)
     best = self.ask(tuning(rule, self.hypotheses, self.model.likelihood, names, view, grid))
     if best is None:
-        raise ValueError(f"clients must have samples in the view {view!r}, none has")
+        raise ValueError(
+            f"clients must have samples in the view {view!r}, none has; the option calibration=0.2 "
+            "of the method sets a fifth of the training samples aside as 'validation', and view= "
+            "names another one, of samples that were not trained on"
+        )
     return best
 
 
