@@ -9,8 +9,10 @@ from functools import cached_property
 import torch
 
 from bcfl.analysis.run import Run
+from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network
-from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
+from bcfl.data.clients import ClientData, pooled, sorted_clients, with_validation
+from bcfl.data.names import TRAIN
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
     Executor,
@@ -41,6 +43,7 @@ from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
 from bcfl.rounds.state import FederationState, Origin, initial_state
+from bcfl.rounds.targets import warn_of_kind, warn_of_scale
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
@@ -115,7 +118,8 @@ class Federation:
             clients: the clients, or a mapping whose values they are; their order never matters.
             model: the architecture that all clusters use, or that the method makes its own of: a
                 `Model`, a function that builds a `torch.nn.Module`, or a module; the latter two are
-                tried on a sample, and predict classes unless targets are floating-point numbers.
+                tried on a sample. Targets then say what they predict: whole numbers are classes,
+                rows of whole numbers or Booleans several labels, floating-point numbers values.
                 Networks that a function builds are initialised from the seed; those of a module
                 begin with its weights.
             method: a method, or a policy of one's own (then tracked greedily).
@@ -141,6 +145,8 @@ class Federation:
         Warns:
             SameStartWarning: the method begins with several networks, and all would be the same,
                 since `model` is a module, which keeps its weights, and no function that builds one.
+            TargetsWarning: targets look like those of another kind of prediction than their type
+                says, or those of a regression are far from noise of variance 1.
         """
         self.seed = checked_seed(seed)
         self.threads = checked_threads(threads)
@@ -162,6 +168,9 @@ class Federation:
         self.method.check(len(names), self._num_participants)
         self.clients = tuple(fitted(data, self.model, dtype) for data in self.clients)
         self._check_fit()
+        if not isinstance(model, Model):
+            warn_of_kind(self.model, self.clients)
+        warn_of_scale(self.model, self.clients)
 
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
@@ -242,8 +251,9 @@ class Federation:
             state: state to begin from; by default the initial one.
 
         Raises:
-            ValueError: time steps of the clients differ or are more than the rounds, or the tracker
-                could not follow its hypotheses to the end.
+            ValueError: the clients' data have more time steps than there are rounds, or the tracker
+                could not follow its hypotheses to the end. Clients may differ in their steps: one
+                without new samples at a step keeps those that it has.
         """
         planned = None if state is None else state.planned_rounds
         Schedule.of(self.clients, planned or rounds)
@@ -274,10 +284,10 @@ class Federation:
     ) -> Run:
         """Run until `rounds` rounds are done in all.
 
-        Warm-ups, rounds named by their share of the run and time steps of the data follow the plan
-        for the whole run, which a state carries with it. `run(5, planned_rounds=9)`, then
-        `run(9, state=...)` is `run(9)` to the last bit; `run(5)`, then `run(9, state=...)` adds
-        four rounds to a run of five, whose schedules are over.
+        Schedules follow the number of rounds that the whole run is planned for: those of warm-ups,
+        of rounds given as a share of the run, and of time steps of the data. A state carries this
+        plan with it. `run(5, planned_rounds=9)` and then `run(9, state=...)` give the bits of
+        `run(9)`. After `run(5)`, whose schedules are over, `run(9, state=...)` adds four rounds.
 
         Args:
             rounds: rounds in all, those already done in `state` included.

@@ -131,7 +131,7 @@ class Model:
 
     def __repr__(self) -> str:
         return (
-            f"Model({self.name}: {self.input_shape} -> {self.num_outputs}, "
+            f"Model({self.name}: {self.input_shape} -> {self.num_outputs}, {self.likelihood}, "
             f"{self.layout.num_parameters} parameters)"
         )
 

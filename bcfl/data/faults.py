@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.arrays import real_array
+from bcfl.data.arrays import AS_COLUMNS, real_array
 
 
 def check_finite(values: NDArray[Any], what: str) -> None:
@@ -48,7 +48,7 @@ def check_columns(columns: Iterable[tuple[object, NDArray[Any]]]) -> None:
     """
     for name, values in columns:
         what = f"column {name!r} of the inputs"
-        check_finite(real_array(values, what), what)
+        check_finite(real_array(values, what, AS_COLUMNS), what)
 
 
 def without_frame(values: Any) -> Any:  # noqa: ANN401 - of libraries that may not be installed

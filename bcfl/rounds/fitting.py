@@ -10,9 +10,16 @@ from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network, as_model, likelihood_of, outputs_of
-from bcfl.data.clients import TRAIN, ClientData, View
+from bcfl.data.clients import ClientData, View
+from bcfl.data.names import TRAIN
 from bcfl.protocol.objective import Objective
-from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors import (
+    DiagonalGaussian,
+    Memory,
+    UnsupportedFitError,
+    UnsupportedLayerError,
+    local_posterior_fit,
+)
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.networks.functional import own_copy
 
@@ -110,7 +117,20 @@ def check_model(
         if memory != "replace":
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
-        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
+        try:
+            local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
+        except (UnsupportedFitError, UnsupportedLayerError) as error:
+            raise type(error)(f"{error}. {_other_curvature(objective)}") from error
+
+
+def _other_curvature(objective: Objective) -> str:
+    """What to do about a network that a local posterior does not support."""
+    last = ", posterior='laplace-last-layer' (slower; the curvature of the last layer alone)"
+    return (
+        "Options of methods.build that suit any network: curvature='samples' or 'uniform' (fast; "
+        f"one number for all parameters){last * (objective.posterior != 'laplace-last-layer')}; "
+        "methods such as ifca, wecfl and fedavg need no curvature"
+    )
 
 
 def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
@@ -177,7 +197,11 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
         what = f"targets must be {outputs} labels of 0 or 1 per sample, got {shape}"
         return "" if of_labels else f"{what} of {targets.min():g} to {targets.max():g}"
     if targets.ndim != 1:
-        return f"targets must be one class per sample, got shape {shape}"
+        return (
+            f"targets must be one class per sample, got shape {shape}; the classes of one-hot rows "
+            "are `targets.argmax(axis=1)`, those of a column `targets.ravel()`, and several labels "
+            "per sample need a model with likelihood 'bernoulli'"
+        )
     return _class_trouble(targets, outputs)
 
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TEST, TRAIN, VALIDATION
+from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.streams import Schedule
 from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot

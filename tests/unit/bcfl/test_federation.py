@@ -116,12 +116,10 @@ def test_a_layer_without_curvature_is_refused_early(clients):
     def odd():
         return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.PReLU())
 
-    with pytest.raises(ValueError, match="PReLU"):
-        Federation(
-            clients,
-            Model(name="odd", build=odd, input_shape=(3,), num_outputs=2),
-            methods.build("bcfl-g"),
-        )
+    with pytest.raises(ValueError, match=r"PReLU.*curvature='samples'.*such as ifca, wecfl"):
+        Federation(clients, odd, methods.build("bcfl-g"))
+    for name, options in (("bcfl-g", {"curvature": "samples"}), ("ifca", {"num_clusters": 2})):
+        Federation(clients, odd, methods.build(name, **options))
 
 
 def test_a_policy_alone_is_tracked_greedily(linear, clients):
