@@ -71,6 +71,9 @@ class Describe(Undivided):
 class Score:
     """Ask a client for a statistic of models on its samples, which defines the answer.
 
+    `Loss()` is answered by a `LossSum` for each model, by key: `replies[request][key].total`. What
+    the others are answered by is said in their docstrings, and in the tutorial on policies.
+
     Attributes:
         client: name of the client.
         models: keys of the models.
