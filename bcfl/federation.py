@@ -284,10 +284,10 @@ class Federation:
     ) -> Run:
         """Run until `rounds` rounds are done in all.
 
-        Warm-ups, rounds named by their share of the run and time steps of the data follow the plan
-        for the whole run, which a state carries with it. `run(5, planned_rounds=9)`, then
-        `run(9, state=...)` is `run(9)` to the last bit; `run(5)`, then `run(9, state=...)` adds
-        four rounds to a run of five, whose schedules are over.
+        Schedules follow the number of rounds that the whole run is planned for: those of warm-ups,
+        of rounds given as a share of the run, and of time steps of the data. A state carries this
+        plan with it. `run(5, planned_rounds=9)` and then `run(9, state=...)` give the bits of
+        `run(9)`. After `run(5)`, whose schedules are over, `run(9, state=...)` adds four rounds.
 
         Args:
             rounds: rounds in all, those already done in `state` included.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.analysis.metrics import check_groups
 from bcfl.hypotheses.association import UNSEEN, given_both_seen, given_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
@@ -106,13 +107,14 @@ def to_xarray(
         `log_captured_mass` (nats) and, unless left out, `co_association`.
 
     Raises:
-        ValueError: no round was done.
+        ValueError: no round was done, or a group is of an unknown client.
         ModuleNotFoundError: xarray is not installed.
     """
     if not history:
         raise ValueError("history must hold at least one round, got none")
     data_set = _xarray().Dataset
     clients = list(history[0].associations[0].clients)
+    check_groups(groups, clients)
     labels, association = _associations(history)
     variables: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
         "hypothesis_weight": (("round", "hypothesis"), _weights(history)),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
+from bcfl.analysis.metrics import check_groups
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
@@ -47,11 +48,15 @@ def support_graph(
 
     Returns:
         A directed networkx graph of kind `support`.
+
+    Raises:
+        ValueError: a group is of an unknown client.
     """
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph(kind="support")
     association = hypothesis.association
+    check_groups(groups, association.clients)
     names = _cluster_names(association.num_clusters, association.clients, " ")
     for name, size in zip(names, association.sizes, strict=True):
         graph.add_node(name, kind="cluster", size=int(size))
@@ -106,7 +111,7 @@ def association_graph(
         An undirected networkx graph of kind `association`.
 
     Raises:
-        ValueError: `min_probability` is not in [0, 1].
+        ValueError: `min_probability` is not in [0, 1], or a group is of an unknown client.
 
     Example:
         With `run` of the example of `bcfl.Federation`:
@@ -149,7 +154,8 @@ def accumulated_association_graph(
         An undirected networkx graph of kind `association`.
 
     Raises:
-        ValueError: no round was done, or `min_probability` is not in [0, 1].
+        ValueError: no round was done, `min_probability` is not in [0, 1], or a group is of an
+            unknown client.
 
     Example:
         With `run` of the example of `bcfl.Federation`:
@@ -183,6 +189,7 @@ def _joined(
         )
     import networkx as nx
 
+    check_groups(groups, leading.clients)
     graph: nx.Graph[str] = nx.Graph(kind="association", edges=edges)
     for client, label in zip(leading.clients, leading.labels, strict=True):
         _add_client(graph, client, groups, cluster=int(label))
@@ -212,6 +219,9 @@ def client_cluster_graph(
     Returns:
         An undirected bipartite networkx graph of kind `client-cluster`.
 
+    Raises:
+        ValueError: a group is of an unknown client.
+
     Example:
         With `run` of the example of `bcfl.Federation`:
 
@@ -227,6 +237,7 @@ def client_cluster_graph(
         kind="client-cluster", edges=f"belief after round {hypotheses.round}"
     )
     clients = hypotheses.best.association.clients
+    check_groups(groups, clients)
     names = _cluster_names(probabilities.shape[1], clients, "-")
     for name, size in zip(names, probabilities.sum(axis=0), strict=True):
         graph.add_node(name, kind="cluster", bipartite=1, size=float(size))

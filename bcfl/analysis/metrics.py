@@ -7,7 +7,7 @@ no client is left a score is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from typing import Any
 
@@ -18,6 +18,7 @@ from bcfl.hypotheses.association import Association
 from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.protocol.statistics.regression import LEVELS, RegressionSums, coverage_name
+from bcfl.runtime import nearest
 from posteriors.curvature.likelihood import Likelihood
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ami",
     "ari",
     "brier",
+    "check_groups",
     "completeness",
     "ece",
     "homogeneity",
@@ -305,7 +307,11 @@ def agreement(
 
     Returns:
         Numbers by those names; NaN where no group is known.
+
+    Raises:
+        ValueError: a group is of a client that is not in the association.
     """
+    check_groups(true_groups, association.clients, "true_groups")
     known = [
         (group, label)
         for client, label in zip(association.clients, association.labels.tolist(), strict=True)
@@ -315,6 +321,29 @@ def agreement(
         return dict.fromkeys(AGREEMENT, nan)
     truth, labels = zip(*known, strict=True)
     return {name: score(truth, labels) for name, score in AGREEMENT.items()}
+
+
+def check_groups(
+    groups: Mapping[str, int | None] | None, clients: Sequence[str], name: str = "groups"
+) -> None:
+    """Check that groups are of clients that there are; not all need one.
+
+    Args:
+        groups: group of each client, None where unknown; None if none is.
+        clients: names of the clients that there are.
+        name: of the argument, for the message.
+
+    Raises:
+        ValueError: a group is of another client.
+    """
+    others = [client for client in groups or {} if client not in clients]
+    if others:
+        some = ", ".join(map(repr, clients[:3])) + ", ..." * (len(clients) > 3)
+        raise ValueError(
+            f"{name} must be of the clients {some}, got a group of {others[0]!r}"
+            + (f" and {len(others) - 1} more" if len(others) > 1 else "")
+            + f".{nearest(others[0], clients)} Leave out what is not a client of the run"
+        )
 
 
 def _total(per_client: PerClient) -> PredictionSums | None:

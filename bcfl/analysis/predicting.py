@@ -17,7 +17,7 @@ from bcfl.analysis.predictions import Prediction, fitting, labelled
 from bcfl.analysis.predictions import predict as mixed
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
-from bcfl.data.names import VALIDATION
+from bcfl.data.names import MEMORY, TRAIN, VALIDATION
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
@@ -238,7 +238,8 @@ def tuned(  # noqa: D417 - a method of Run
     Args:
         predictive: as in `predict`; a `plug-in` gets a temperature only.
         clients: names of the clients that report sums; None is all.
-        view: name of the held-out samples; they must not have been trained on.
+        view: name of the held-out samples, on which nothing was trained: `validation` for those
+            that a method with `calibration` sets aside, `test`, or another view of the clients.
         grid: values to try; by default those of `bcfl.analysis.TUNING_GRID`, or of numbers
             `bcfl.analysis.NOISE_GRID`.
 
@@ -247,11 +248,17 @@ def tuned(  # noqa: D417 - a method of Run
         `run.predict(client, inputs, rule)`.
 
     Raises:
-        ValueError: a client is unknown, no client has such samples, the run has no executor, or the
-            predictive needs a curvature that the method has not got, or is not of what the model
-            predicts.
+        ValueError: a client is unknown, no client has such samples, the view holds samples that are
+            trained on, the run has no executor, or the predictive needs a curvature that the
+            method has not got, or is not of what the model predicts.
     """
     rule = rule_of(self, predictive)
+    if str(view).partition(":")[0] in (TRAIN, MEMORY):
+        raise ValueError(
+            f"view must name samples that were not trained on, got {view!r}, of which the models "
+            "would be far too certain; build the method with calibration=0.2 and leave view out, "
+            "or name another view"
+        )
     if isinstance(clients, str) or not isinstance(clients, Iterable | None):
         raise TypeError(f"clients must be names of clients, got {clients!r}")
     names = self.clients if clients is None else sorted(clients)

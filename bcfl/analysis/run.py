@@ -274,6 +274,9 @@ class Run:
         Returns:
             Numbers by the names above; NaN where a score is not known.
 
+        Raises:
+            ValueError: a true group is of a client that is not in the run.
+
         Example:
             With `run` of the example of `bcfl.Federation`:
 

@@ -7,8 +7,9 @@ import torch
 from scipy.stats import entropy
 from sklearn.metrics import adjusted_rand_score
 
-from bcfl import ClientData, Federation, Objective
+from bcfl import ClientData, Federation, Objective, analysis
 from bcfl.analysis import metrics, rows
+from bcfl.analysis.export import to_xarray
 from bcfl.architecture.layout import Part
 from bcfl.hypotheses import Membership
 from bcfl.methods import build
@@ -65,6 +66,27 @@ def test_data_frames_name_clients_whatever_their_order(linear, run):
     for row, client in enumerate(run.clients):
         assert frame.loc[client].tolist() == run.association_probabilities()[row].tolist()
         assert together.loc[client, "c1"] == run.co_association()[row, 1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda run, groups: run.metrics(groups),
+        lambda run, groups: rows.round_row(run.records[-1], groups, 0.0),
+        lambda run, groups: analysis.association_graph(run.hypotheses, groups),
+        lambda run, groups: analysis.accumulated_association_graph(run.state.history, groups),
+        lambda run, groups: analysis.client_cluster_graph(run.hypotheses, groups),
+        lambda run, groups: analysis.support_graph(run.hypotheses.best, groups),
+        lambda run, groups: to_xarray(run.state.history, groups),
+    ],
+)
+def test_groups_of_unknown_clients_are_refused(run, call):
+    message = r"groups must be of the clients 'c0', .*, got a group of 'c00'\. Did you mean 'c0'"
+    with pytest.raises(ValueError, match=message):
+        call(run, {"c00": 0, "c1": 1})
+    with pytest.raises(ValueError, match=r"got a group of 'x' and 1 more\. Leave out"):
+        call(run, {"x": 0, "y": 0})
+    call(run, {"c1": 1})
 
 
 def test_metrics_are_those_of_the_last_round(run):
