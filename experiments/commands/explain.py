@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.commands.shared import Debug, console, explained
+from experiments.commands import completion
+from experiments.commands.shared import Debug, MethodOfRun, console, explained
 
 if TYPE_CHECKING:
     from experiments.reports.client_report import ClientReport, Matrix, Peer, RunHistory
@@ -29,9 +30,13 @@ def explain(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
     *,
     client: Annotated[
-        str | None, typer.Option(help="Name or number of a client; all in a table if left out.")
+        str | None,
+        typer.Option(
+            help="Name or number of a client; all in a table if left out.",
+            autocompletion=completion.clients_of_run,
+        ),
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Method; the best if left out.")] = None,
+    method: MethodOfRun = None,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
     debug: Debug = False,
 ) -> None:

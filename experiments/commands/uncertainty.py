@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from experiments.commands import completion
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
@@ -40,7 +41,11 @@ def uncertainty(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
     *,
     method: Annotated[
-        list[str] | None, typer.Option(help="Method; may be repeated; all if left out.")
+        list[str] | None,
+        typer.Option(
+            help="Method; may be repeated; all if left out.",
+            autocompletion=completion.methods_of_run,
+        ),
     ] = None,
     predictive: Annotated[
         list[Kind] | None,
