@@ -71,6 +71,14 @@ def best_assignment(
     Raises:
         ValueError: bad costs or bounds.
         InfeasibleError: no association satisfies the constraints.
+
+    Example:
+        >>> import assignment
+        >>> cost = [[0.0, 1.0], [0.0, 0.5], [2.0, 0.0]]
+        >>> assignment.best_assignment(cost).labels
+        array([0, 0, 1])
+        >>> assignment.best_assignment(cost, upper=[1, 2]).labels
+        array([0, 1, 1])
     """
     search = automatic_search(make_problem(cost, lower, upper))
     return Assignment(search.labels, (), search.cost, 0.0)
@@ -99,6 +107,12 @@ def iter_assignments(
     Raises:
         ValueError: bad costs, bounds, `max_excess` or solver, before anything is enumerated.
         InfeasibleError: no association satisfies the constraints.
+
+    Example:
+        >>> import assignment
+        >>> cost = [[0.0, 1.0], [0.0, 0.5], [2.0, 0.0]]
+        >>> [each.cost for each in assignment.iter_assignments(cost, max_excess=1.0)]
+        [0.0, 0.5, 1.0]
     """
     search = start_search(make_problem(cost, lower, upper), solver)
     limit = validate_excess(max_excess)
@@ -134,6 +148,16 @@ def m_best_assignments(
     Raises:
         ValueError: bad costs, m, bounds, `max_excess` or solver.
         InfeasibleError: no association satisfies the constraints.
+
+    Example:
+        >>> import assignment
+        >>> cost = [[0.0, 1.0], [0.0, 0.5], [2.0, 0.0]]
+        >>> ranked = assignment.m_best_assignments(cost, m=2)
+        >>> ranked.labels
+        array([[0, 0, 1],
+               [0, 1, 1]])
+        >>> ranked.cost
+        array([0. , 0.5])
     """
     count, limit = validate_count(m), validate_excess(max_excess)
     problem = make_problem(cost, lower, upper)

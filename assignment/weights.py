@@ -26,6 +26,12 @@ def normalise(log_weights: npt.ArrayLike) -> FloatArray:
 
     Raises:
         ValueError: no hypothesis, another shape, NaN, +inf, or no hypothesis with any weight.
+
+    Example:
+        >>> import assignment
+        >>> import numpy as np
+        >>> np.exp(assignment.normalise([-1000.0, -1000.0, -np.inf])).round(2)
+        array([0.5, 0.5, 0. ])
     """
     below = below_largest(_validate(log_weights))
     return below - logsumexp(below)
@@ -46,6 +52,13 @@ def prune(log_weights: npt.ArrayLike, threshold: float) -> tuple[IntArray, Float
 
     Raises:
         ValueError: bad log-weights (see `assignment.normalise`) or a threshold outside [0, 1].
+
+    Example:
+        >>> import assignment
+        >>> import numpy as np
+        >>> kept, log_weights = assignment.prune(np.log([0.7, 0.29, 0.01]), 0.05)
+        >>> kept, np.exp(log_weights).round(3)
+        (array([0, 1]), array([0.707, 0.293]))
     """
     if not 0.0 <= threshold <= 1.0:
         raise ValueError(f"threshold must be a probability in [0, 1], got {threshold}")

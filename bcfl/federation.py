@@ -9,8 +9,10 @@ from functools import cached_property
 import torch
 
 from bcfl.analysis.run import Run
+from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network
-from bcfl.data.clients import TRAIN, ClientData, pooled, sorted_clients, with_validation
+from bcfl.data.clients import ClientData, pooled, sorted_clients, with_validation
+from bcfl.data.names import TRAIN
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
     Executor,
@@ -41,6 +43,7 @@ from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
 from bcfl.rounds.state import FederationState, Origin, initial_state
+from bcfl.rounds.targets import warn_of_kind, warn_of_scale
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
@@ -65,6 +68,29 @@ class Federation:
         threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
         executor: which executor answers for the clients, with its options.
         privacy: how clients randomise what they send; None has them send it as it is.
+
+    Example:
+        Two groups of clients, whose labels are opposite:
+
+        >>> import bcfl
+        >>> import numpy as np
+        >>> from torch import nn
+        >>> def samples(sign):
+        ...     x = np.random.default_rng(0).normal(size=(40, 2))
+        ...     return x, (sign * x[:, 0] > 0).astype(int)
+        >>> signs = {"ann": 1, "bob": 1, "cem": -1, "dan": -1}
+        >>> clients = [
+        ...     bcfl.ClientData.from_arrays(name, samples(sign), samples(sign), group=sign)
+        ...     for name, sign in signs.items()
+        ... ]
+        >>> method = bcfl.methods.build("ifca", num_clusters=2)
+        >>> federation = bcfl.Federation(clients, lambda: nn.Linear(2, 2), method, seed=0)
+        >>> run = federation.run(rounds=3)
+        >>> run.association_probabilities().round(2)
+        array([[0., 1.],
+               [0., 1.],
+               [1., 0.],
+               [1., 0.]])
     """
 
     @standard_switches()
@@ -92,7 +118,8 @@ class Federation:
             clients: the clients, or a mapping whose values they are; their order never matters.
             model: the architecture that all clusters use, or that the method makes its own of: a
                 `Model`, a function that builds a `torch.nn.Module`, or a module; the latter two are
-                tried on a sample, and predict classes unless targets are floating-point numbers.
+                tried on a sample. Targets then say what they predict: whole numbers are classes,
+                rows of whole numbers or Booleans several labels, floating-point numbers values.
                 Networks that a function builds are initialised from the seed; those of a module
                 begin with its weights.
             method: a method, or a policy of one's own (then tracked greedily).
@@ -118,6 +145,8 @@ class Federation:
         Warns:
             SameStartWarning: the method begins with several networks, and all would be the same,
                 since `model` is a module, which keeps its weights, and no function that builds one.
+            TargetsWarning: targets look like those of another kind of prediction than their type
+                says, or those of a regression are far from noise of variance 1.
         """
         self.seed = checked_seed(seed)
         self.threads = checked_threads(threads)
@@ -139,6 +168,9 @@ class Federation:
         self.method.check(len(names), self._num_participants)
         self.clients = tuple(fitted(data, self.model, dtype) for data in self.clients)
         self._check_fit()
+        if not isinstance(model, Model):
+            warn_of_kind(self.model, self.clients)
+        warn_of_scale(self.model, self.clients)
 
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
@@ -201,6 +233,9 @@ class Federation:
 
         Args:
             planned_rounds: rounds of the whole run, over which time steps are spread.
+
+        Returns:
+            An executor, such as `bcfl.Federation.run` takes as `executor`.
         """
         schedule = Schedule.of(self.clients, planned_rounds)
         if schedule.num_steps == 1:
@@ -216,8 +251,9 @@ class Federation:
             state: state to begin from; by default the initial one.
 
         Raises:
-            ValueError: time steps of the clients differ or are more than the rounds, or the tracker
-                could not follow its hypotheses to the end.
+            ValueError: the clients' data have more time steps than there are rounds, or the tracker
+                could not follow its hypotheses to the end. Clients may differ in their steps: one
+                without new samples at a step keeps those that it has.
         """
         planned = None if state is None else state.planned_rounds
         Schedule.of(self.clients, planned or rounds)
@@ -227,7 +263,11 @@ class Federation:
 
     @standard_switches()
     def initial_state(self) -> FederationState:
-        """The state before the first round."""
+        """The state before the first round.
+
+        Returns:
+            A state without rounds: the hypotheses that the method starts with, drawn from the seed.
+        """
         names = [data.client for data in self.clients]
         return initial_state(self.method, self.model, names, self.seed, self.device, self.dtype)
 
@@ -244,10 +284,10 @@ class Federation:
     ) -> Run:
         """Run until `rounds` rounds are done in all.
 
-        Warm-ups, rounds named by their share of the run and time steps of the data follow the plan
-        for the whole run, which a state carries with it. `run(5, planned_rounds=9)`, then
-        `run(9, state=...)` is `run(9)` to the last bit; `run(5)`, then `run(9, state=...)` adds
-        four rounds to a run of five, whose schedules are over.
+        Schedules follow the number of rounds that the whole run is planned for: those of warm-ups,
+        of rounds given as a share of the run, and of time steps of the data. A state carries this
+        plan with it. `run(5, planned_rounds=9)` and then `run(9, state=...)` give the bits of
+        `run(9)`. After `run(5)`, whose schedules are over, `run(9, state=...)` adds four rounds.
 
         Args:
             rounds: rounds in all, those already done in `state` included.
@@ -262,18 +302,32 @@ class Federation:
                 that beliefs are recorded; by default after the last round alone.
             executor: answers for the clients, wherever they are; by default the federation's own.
 
+        Returns:
+            A `bcfl.Run` after `rounds` rounds, with the state, a record of each round, and the
+            means to predict. With `on_round` it may have fewer rounds.
+
         Raises:
             ValueError: `rounds` or `belief_every` is below 1, `rounds` below those that `state` has
                 done, `planned_rounds` below `rounds` or another number than the state was planned
                 for, or `state` is of other clients, another number of parameters, another dtype,
                 another seed or another kind of policy; or no client could answer anything, in any
-                round; or the method asks for what `privacy` doesn't cover.
+                round; or code of the network raised the same exception for every client in the
+                first round, which is the cause of this error; or the method asks for what `privacy`
+                doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round.
             FailingClientWarning: a client's work failed in every round that it took part in.
             OtherMethodWarning: `state` is of a method of another name with the same kind of policy.
+
+        Example:
+            With `federation` of the example of `bcfl.Federation`, three rounds, then two more:
+
+            >>> run = federation.run(3)
+            >>> longer = federation.run(5, state=run)
+            >>> longer.rounds
+            [1, 2, 3, 4, 5]
         """
         rounds = checked_rounds(rounds, belief_every)
         check_callables(on_round, executor)

@@ -76,8 +76,10 @@ def with_apart_limits(formula):
 def as_plain_text(app, what, name, obj, options, lines):
     """Escape what reStructuredText would read as markup; docstrings are text with backticks."""
     del app, what, name, obj, options
+    in_example = False
     for number, line in enumerate(lines):
-        if line.lstrip().startswith(">>>"):
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        if in_example:
             continue
         parts = line.split("`")
         for outside in range(0, len(parts), 2):

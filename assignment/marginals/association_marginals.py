@@ -156,6 +156,15 @@ def association_marginals(
     Warns:
         ForcedSizesWarning: "bp" where the bounds force the size of some cluster: its error can
             then exceed 0.4, whether or not it converges.
+
+    Example:
+        >>> import assignment
+        >>> cost = [[0.0, 1.0], [0.0, 0.5], [2.0, 0.0]]
+        >>> marginals = assignment.association_marginals(cost)
+        >>> marginals.probabilities.round(2)
+        array([[0.73, 0.27],
+               [0.62, 0.38],
+               [0.12, 0.88]])
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")

@@ -208,22 +208,8 @@ class Aggregation:
         key = lineage_key(origin.key, *rule, *contributors)
         if key not in cache:
             fused, report = self._fuse(model, origin, inputs, key)
-            cache[key] = (fused if share == 1 else self.partial_step(origin, fused, share), report)
+            cache[key] = (fused if share == 1 else partial_step(self, origin, fused, share), report)
         return cache[key]
-
-    def partial_step(self, origin: Block, fused: Block, share: float) -> Block:
-        """The block after a partial step towards the fused one (CAM, equation 6).
-
-        Args:
-            origin: the block before the round.
-            fused: that after the whole step.
-            share: of the step, in [0, 1].
-        """
-        mean = origin.gaussian.mean + share * (fused.gaussian.mean - origin.gaussian.mean)
-        buffers = origin.buffers + share * (fused.buffers - origin.buffers)
-        gaussian = DiagonalGaussian(mean, fused.gaussian.precision)
-        moved = self.updated(fused.key, origin, gaussian, buffers)
-        return replace(moved, moments=fused.moments)
 
     def _fuse(
         self, model: Model, origin: Block, inputs: Sequence[Contribution], key: str
@@ -236,50 +222,12 @@ class Aggregation:
         base = carry(self.memory, origin.gaussian, origin.base, self.decay)
         local, buffers = local_posteriors(model, origin, inputs)
         fused = fuse(self.fusion, base, local)
-        pooled = self.pooled_buffers(model, origin, buffers, inputs)
-        averaged = self.robustly(fused.posterior, local, inputs).mean
+        pooled = pooled_buffers(self, model, origin, buffers, inputs)
+        averaged = robustly(self, fused.posterior, local, inputs).mean
         mean, moments = self.server.step(origin.gaussian.mean, averaged, origin.moments)
         moved = replace(fused.posterior, mean=mean)
         block = replace(self.updated(key, origin, moved, pooled), moments=moments)
         return block, FusionReport(fused.num_floored, fused.outside_hull, fused.outweighed)
-
-    def robustly(
-        self,
-        gaussian: DiagonalGaussian,
-        local: Sequence[LocalPosterior],
-        inputs: Sequence[Contribution],
-    ) -> DiagonalGaussian:
-        """A fused Gaussian around the robust mean, if there is one.
-
-        Args:
-            gaussian: of all the local posteriors.
-            local: those that are fused.
-            inputs: contributions that they belong to.
-        """
-        if self.robust is None:
-            return gaussian
-        mean = robust_mean(self.robust, [one.mean for one in local], inputs)
-        return replace(gaussian, mean=mean.to(gaussian.mean))
-
-    def pooled_buffers(
-        self,
-        model: Model,
-        origin: Block,
-        buffers: Sequence[Tensor],
-        inputs: Sequence[Contribution],
-    ) -> Tensor:
-        """Running statistics of a block, (buffers,).
-
-        Args:
-            model: the architecture.
-            origin: the block before the round.
-            buffers: (buffers,) running statistics of each contribution, at least one.
-            inputs: the contributions.
-        """
-        if self.robust is None or buffers[0].numel() == 0:
-            counts = [c.weight * c.reply.num_samples for c in inputs]
-            return pool_buffers(model, origin.name, buffers, counts)
-        return robust_mean(self.robust, buffers, inputs)
 
     def updated(
         self, key: str, origin: Block, gaussian: DiagonalGaussian, buffers: Tensor
@@ -316,3 +264,61 @@ class Aggregation:
 def _has(part: object, name: str) -> bool:
     """Whether an object, not only its class, has a method."""
     return not isinstance(part, type) and hasattr(part, name)
+
+
+def pooled_buffers(
+    aggregation: Aggregation,
+    model: Model,
+    origin: Block,
+    buffers: Sequence[Tensor],
+    inputs: Sequence[Contribution],
+) -> Tensor:
+    """Running statistics of a block, (buffers,).
+
+    Args:
+        aggregation: how clusters are aggregated.
+        model: the architecture.
+        origin: the block before the round.
+        buffers: (buffers,) running statistics of each contribution, at least one.
+        inputs: the contributions.
+    """
+    if aggregation.robust is None or buffers[0].numel() == 0:
+        counts = [c.weight * c.reply.num_samples for c in inputs]
+        return pool_buffers(model, origin.name, buffers, counts)
+    return robust_mean(aggregation.robust, buffers, inputs)
+
+
+def robustly(
+    aggregation: Aggregation,
+    gaussian: DiagonalGaussian,
+    local: Sequence[LocalPosterior],
+    inputs: Sequence[Contribution],
+) -> DiagonalGaussian:
+    """A fused Gaussian around the robust mean, if there is one.
+
+    Args:
+        aggregation: how clusters are aggregated.
+        gaussian: of all the local posteriors.
+        local: those that are fused.
+        inputs: contributions that they belong to.
+    """
+    if aggregation.robust is None:
+        return gaussian
+    mean = robust_mean(aggregation.robust, [one.mean for one in local], inputs)
+    return replace(gaussian, mean=mean.to(gaussian.mean))
+
+
+def partial_step(aggregation: Aggregation, origin: Block, fused: Block, share: float) -> Block:
+    """The block after a partial step towards the fused one (CAM, equation 6).
+
+    Args:
+        aggregation: how clusters are aggregated.
+        origin: the block before the round.
+        fused: that after the whole step.
+        share: of the step, in [0, 1].
+    """
+    mean = origin.gaussian.mean + share * (fused.gaussian.mean - origin.gaussian.mean)
+    buffers = origin.buffers + share * (fused.buffers - origin.buffers)
+    gaussian = DiagonalGaussian(mean, fused.gaussian.precision)
+    moved = aggregation.updated(fused.key, origin, gaussian, buffers)
+    return replace(moved, moments=fused.moments)

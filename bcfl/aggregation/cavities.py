@@ -12,7 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bcfl.aggregation.aggregation import Aggregation
+from bcfl.aggregation.aggregation import (
+    Aggregation,
+    partial_step,
+    pooled_buffers,
+    robustly,
+)
 from bcfl.aggregation.contributions import (
     Contribution,
     contributions_of,
@@ -102,11 +107,11 @@ def _without_each(
             blocks[client] = origin
             continue
         others = [inputs[place] for place in rest]
-        pooled = aggregation.pooled_buffers(model, origin, [buffers[i] for i in rest], others)
-        gaussian = aggregation.robustly(without, [local[i] for i in rest], others)
+        pooled = pooled_buffers(aggregation, model, origin, [buffers[i] for i in rest], others)
+        gaussian = robustly(aggregation, without, [local[i] for i in rest], others)
         mean, _ = aggregation.server.step(origin.gaussian.mean, gaussian.mean, origin.moments)
         moved = replace(gaussian, mean=mean)
         block = aggregation.updated(origin.key, origin, moved, pooled)
         share = share_of(others, candidate, replies)
-        blocks[client] = block if share == 1 else aggregation.partial_step(origin, block, share)
+        blocks[client] = block if share == 1 else partial_step(aggregation, origin, block, share)
     return blocks

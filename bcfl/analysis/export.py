@@ -1,4 +1,4 @@
-"""The posterior over associations of all rounds as a labelled xarray data set, and as NetCDF."""
+"""The posterior over associations with names: data frames of pandas, a data set of xarray."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.analysis.metrics import check_groups
 from bcfl.hypotheses.association import UNSEEN, given_both_seen, given_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
@@ -16,7 +17,10 @@ from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
+
+    from bcfl.analysis.run import Run
 
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "hypothesis_weight": ("1", "probability of a hypothesis; NaN where a round kept fewer"),
@@ -26,6 +30,56 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "is_belief": ("1", "whether the hypotheses of a round hold beliefs, or associations alone"),
     "log_captured_mass": ("nat", "log of the share of the round's weight that was kept"),
 }
+
+
+def association_dataframe(self: Run) -> pandas.DataFrame:
+    """Probability of each client, by name, in each cluster, as a data frame.
+
+    `run.association_dataframe().loc["anna"]` is the row of one client.
+
+    Returns:
+        The values of `association_probabilities`, with index `client` and columns `cluster`.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed.
+    """
+    pd, probabilities = required_pandas(), self.association_probabilities()
+    names = pd.Index(self.clients, name="client")
+    clusters = pd.RangeIndex(probabilities.shape[1], name="cluster")
+    frame: pandas.DataFrame = pd.DataFrame(probabilities, names, clusters)
+    return frame
+
+
+def co_association_dataframe(self: Run) -> pandas.DataFrame:
+    """Probability that two clients, by name, share a cluster, as a data frame.
+
+    `run.co_association_dataframe().loc["anna", "ben"]` is the probability of one pair.
+
+    Returns:
+        The values of `co_association`, with index `client` and columns `other_client`.
+
+    Raises:
+        ModuleNotFoundError: pandas is not installed.
+    """
+    pd = required_pandas()
+    names, others = (pd.Index(self.clients, name=axis) for axis in ("client", "other_client"))
+    frame: pandas.DataFrame = pd.DataFrame(self.co_association(), names, others)
+    return frame
+
+
+def required_pandas() -> Any:  # noqa: ANN401 - a module
+    """The module `pandas`.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
+        ) from error
+    return pandas
 
 
 def to_xarray(
@@ -48,14 +102,19 @@ def to_xarray(
         groups: true group of each client.
         co_association: whether the (round, client, other_client) probabilities are there too.
 
+    Returns:
+        A data set with the variables `hypothesis_weight`, `label`, `association`, `is_belief`,
+        `log_captured_mass` (nats) and, unless left out, `co_association`.
+
     Raises:
-        ValueError: no round was done.
+        ValueError: no round was done, or a group is of an unknown client.
         ModuleNotFoundError: xarray is not installed.
     """
     if not history:
         raise ValueError("history must hold at least one round, got none")
     data_set = _xarray().Dataset
     clients = list(history[0].associations[0].clients)
+    check_groups(groups, clients)
     labels, association = _associations(history)
     variables: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
         "hypothesis_weight": (("round", "hypothesis"), _weights(history)),
@@ -104,6 +163,9 @@ def to_arviz(hypotheses: HypothesisSet, draws: int = 1000, seed: int = 0) -> xar
         hypotheses: weighted hypotheses of one round.
         draws: number of draws.
         seed: of the draws.
+
+    Returns:
+        The tree with the group `posterior`.
 
     Raises:
         ValueError: there is no draw.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
+from bcfl.analysis.metrics import check_groups
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
@@ -47,11 +48,15 @@ def support_graph(
 
     Returns:
         A directed networkx graph of kind `support`.
+
+    Raises:
+        ValueError: a group is of an unknown client.
     """
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph(kind="support")
     association = hypothesis.association
+    check_groups(groups, association.clients)
     names = _cluster_names(association.num_clusters, association.clients, " ")
     for name, size in zip(names, association.sizes, strict=True):
         graph.add_node(name, kind="cluster", size=int(size))
@@ -106,7 +111,17 @@ def association_graph(
         An undirected networkx graph of kind `association`.
 
     Raises:
-        ValueError: `min_probability` is not in [0, 1].
+        ValueError: `min_probability` is not in [0, 1], or a group is of an unknown client.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import association_graph
+        >>> graph = association_graph(run.hypotheses, run.groups)
+        >>> graph.nodes["ann"]
+        {'cluster': 1, 'group': 1}
+        >>> round(graph.edges["ann", "bob"]["probability"], 2)
+        1.0
     """
     together = np.triu(hypotheses.co_association(), k=1)
     pairs = ((int(i), int(j), float(together[i, j])) for i, j in np.argwhere(together > 0))
@@ -139,7 +154,16 @@ def accumulated_association_graph(
         An undirected networkx graph of kind `association`.
 
     Raises:
-        ValueError: no round was done, or `min_probability` is not in [0, 1].
+        ValueError: no round was done, `min_probability` is not in [0, 1], or a group is of an
+            unknown client.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import accumulated_association_graph
+        >>> graph = accumulated_association_graph(run.state.history)
+        >>> sorted(graph.edges)
+        [('ann', 'bob'), ('cem', 'dan')]
     """
     shared = accumulated_co_association(history)
     return _joined(
@@ -165,6 +189,7 @@ def _joined(
         )
     import networkx as nx
 
+    check_groups(groups, leading.clients)
     graph: nx.Graph[str] = nx.Graph(kind="association", edges=edges)
     for client, label in zip(leading.clients, leading.labels, strict=True):
         _add_client(graph, client, groups, cluster=int(label))
@@ -193,6 +218,17 @@ def client_cluster_graph(
 
     Returns:
         An undirected bipartite networkx graph of kind `client-cluster`.
+
+    Raises:
+        ValueError: a group is of an unknown client.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import client_cluster_graph
+        >>> graph = client_cluster_graph(run.hypotheses)
+        >>> graph.edges["ann", "cluster-1"]["probability"] > 0.99
+        True
     """
     probabilities = hypotheses.association_probabilities()
     import networkx as nx
@@ -201,6 +237,7 @@ def client_cluster_graph(
         kind="client-cluster", edges=f"belief after round {hypotheses.round}"
     )
     clients = hypotheses.best.association.clients
+    check_groups(groups, clients)
     names = _cluster_names(probabilities.shape[1], clients, "-")
     for name, size in zip(names, probabilities.sum(axis=0), strict=True):
         graph.add_node(name, kind="cluster", bipartite=1, size=float(size))
@@ -229,6 +266,13 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
 
     Returns:
         A directed networkx graph of kind `hypothesis-tree`; edges lead to the later round.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.analysis import hypothesis_tree
+        >>> sorted(hypothesis_tree(run.state.history).edges)
+        [('r0h0', 'r1h0'), ('r1h0', 'r2h0'), ('r2h0', 'r3h0')]
     """
     import networkx as nx
 
@@ -292,6 +336,17 @@ def write_graphs(run: Run, path_of: Callable[[str], Path]) -> None:
     Args:
         run: after its last round.
         path_of: file of a kind of graph: `support`, `clients`, `clusters` and `hypotheses`.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from bcfl.analysis import write_graphs
+        >>> with TemporaryDirectory() as folder:
+        ...     write_graphs(run, lambda kind: Path(folder) / f"{kind}.graphml")
+        ...     sorted(path.name for path in Path(folder).iterdir())
+        ['clients.graphml', 'clusters.graphml', 'hypotheses.graphml']
     """
     import networkx as nx
 

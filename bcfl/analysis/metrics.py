@@ -7,7 +7,7 @@ no client is left a score is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from typing import Any
 
@@ -18,6 +18,7 @@ from bcfl.hypotheses.association import Association
 from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.protocol.statistics.regression import LEVELS, RegressionSums, coverage_name
+from bcfl.runtime import nearest
 from posteriors.curvature.likelihood import Likelihood
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ami",
     "ari",
     "brier",
+    "check_groups",
     "completeness",
     "ece",
     "homogeneity",
@@ -97,7 +99,11 @@ def ece(per_client: PerClient) -> float:
 
 
 def summarise(per_client: PerClient) -> dict[str, float]:
-    """All scores of a classifier: accuracy, macro_f1, nll, ece and brier."""
+    """All scores of a classifier: accuracy, macro_f1, nll, ece and brier.
+
+    Returns:
+        Numbers by those names; NaN without test samples.
+    """
     return {
         "accuracy": micro_accuracy(per_client),
         "macro_f1": macro_f1_per_client(per_client),
@@ -116,6 +122,9 @@ def summarise_regression(per_client: Mapping[str, RegressionSums]) -> dict[str, 
 
     Args:
         per_client: sums over each client's predictions.
+
+    Returns:
+        Numbers by those names.
     """
     total = RegressionSums.total(per_client[client] for client in sorted(per_client))
     if not total.num_samples:
@@ -166,6 +175,9 @@ def summarise_labels(per_client: Mapping[str, LabelSums]) -> dict[str, float]:
     labels together (`micro_f1`) and the mean over clients of their mean over labels (`macro_f1`),
     the mean negative log-likelihood (`nll`, nats per sample), the mean squared distance of
     probability and label (`brier`, 0 to 1), and the mean of `label_ece` (`ece`).
+
+    Returns:
+        Numbers by those names.
     """
     tested = {client: sums for client, sums in per_client.items() if sums.num_samples}
     if not tested:
@@ -292,7 +304,14 @@ def agreement(
     Args:
         association: whose serving clusters are compared with the groups.
         true_groups: group of each client, None where unknown; None if none is.
+
+    Returns:
+        Numbers by those names; NaN where no group is known.
+
+    Raises:
+        ValueError: a group is of a client that is not in the association.
     """
+    check_groups(true_groups, association.clients, "true_groups")
     known = [
         (group, label)
         for client, label in zip(association.clients, association.labels.tolist(), strict=True)
@@ -302,6 +321,29 @@ def agreement(
         return dict.fromkeys(AGREEMENT, nan)
     truth, labels = zip(*known, strict=True)
     return {name: score(truth, labels) for name, score in AGREEMENT.items()}
+
+
+def check_groups(
+    groups: Mapping[str, int | None] | None, clients: Sequence[str], name: str = "groups"
+) -> None:
+    """Check that groups are of clients that there are; not all need one.
+
+    Args:
+        groups: group of each client, None where unknown; None if none is.
+        clients: names of the clients that there are.
+        name: of the argument, for the message.
+
+    Raises:
+        ValueError: a group is of another client.
+    """
+    others = [client for client in groups or {} if client not in clients]
+    if others:
+        some = ", ".join(map(repr, clients[:3])) + ", ..." * (len(clients) > 3)
+        raise ValueError(
+            f"{name} must be of the clients {some}, got a group of {others[0]!r}"
+            + (f" and {len(others) - 1} more" if len(others) > 1 else "")
+            + f".{nearest(others[0], clients)} Leave out what is not a client of the run"
+        )
 
 
 def _total(per_client: PerClient) -> PredictionSums | None:

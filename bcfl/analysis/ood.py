@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.posterior import Posterior, weighted_mean
 from bcfl.protocol.requests import Exchange, Score, Steps

@@ -17,7 +17,7 @@ from bcfl.analysis.predictions import Prediction, fitting, labelled
 from bcfl.analysis.predictions import predict as mixed
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
-from bcfl.data.clients import VALIDATION
+from bcfl.data.names import MEMORY, TRAIN, VALIDATION
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
@@ -100,6 +100,15 @@ def predict(  # noqa: D417 - a method of Run
         ValueError: the client or `by` is unknown, the inputs do not fit, `step` is below 0, the
             model predicts numbers, or the predictive needs a curvature that the method has
             not got.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> prediction = run.predict("ann", [[1.0, 0.0], [-1.0, 0.0]])
+        >>> prediction.mean.argmax(axis=1)
+        array([1, 0])
+        >>> prediction.association.round(2)
+        array([0., 1.])
     """
     self.hypotheses.best.association.row(client)
     if step is not None:
@@ -144,30 +153,57 @@ def predict_new(  # noqa: D417 - a method of Run
     Raises:
         ValueError: inputs, classes or temperature are not valid, the model
             predicts numbers, or the predictive needs a curvature that the method has not got.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> few = ([[1.0, 0.0], [-1.0, 0.0], [2.0, 1.0]], [0, 1, 0])
+        >>> prediction = run.predict_new([[1.5, 0.0]], few)
+        >>> prediction.mean.argmax(axis=1)
+        array([0])
+        >>> prediction.co_association.round()
+        array([0., 0., 1., 1.])
     """
-    _check_classes(
-        self, "predict_new", "predict_values is for clients of the federation, not for new ones"
-    )
+    _check_classes(self, "predict_new", "see predict_new_values")
     rule = rule_of(self, predictive)
+    membership = newcomer(self, adaptation, temperature)
+    predicted = _predicted(self, membership, inputs, rule)
+    return replace(predicted, co_association=membership.co_association)
+
+
+def newcomer(
+    run: Run,
+    adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
+    temperature: float | Literal["mean"],
+) -> Membership:
+    """Posterior membership of a client that was never seen, by the losses of its samples.
+
+    Args:
+        run: the run.
+        adaptation: the client's own inputs (few, *input_shape) and targets.
+        temperature: divides the losses; see `predict_new`.
+
+    Raises:
+        TypeError: `adaptation` is no pair.
+        ValueError: inputs, targets or temperature are not valid.
+    """
     if not isinstance(adaptation, tuple | list) or len(adaptation) != 2:
         raise TypeError(
             f"adaptation must be the client's inputs and targets, (x, y), got a "
             f"{type(adaptation).__name__}"
         )
     x, y = adaptation
-    view = labelled(self.model, x, y, _first_mean(self))
-    models = {p.key: p for h in self.hypotheses for p in h.clusters}
+    view = labelled(run.model, x, y, _first_mean(run))
+    models = {p.key: p for h in run.hypotheses for p in h.clusters}
     losses = {}
     for key, posterior in models.items():
-        network = self.model.network(posterior.mean(self.model), posterior.buffers(self.model))
+        network = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
         with computing("full", view.inputs.device):
             outputs = network_outputs(network, view.inputs)
-        losses[key] = float(sample_losses(self.model.likelihood, outputs, view.targets).sum())
+        losses[key] = float(sample_losses(run.model.likelihood, outputs, view.targets).sum())
         if isnan(losses[key]):
-            check_outputs(self, [posterior], view.inputs, "adaptation")
-    membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
-    predicted = _predicted(self, membership, inputs, rule)
-    return replace(predicted, co_association=membership.co_association)
+            check_outputs(run, [posterior], view.inputs, "adaptation")
+    return Membership.of_newcomer(run.hypotheses, losses, len(view), temperature)
 
 
 def network(self: Run, client: str) -> torch.nn.Module:  # noqa: D417 - a method of Run
@@ -219,7 +255,8 @@ def tuned(  # noqa: D417 - a method of Run
     Args:
         predictive: as in `predict`; a `plug-in` gets a temperature only.
         clients: names of the clients that report sums; None is all.
-        view: name of the held-out samples; they must not have been trained on.
+        view: name of the held-out samples, on which nothing was trained: `validation` for those
+            that a method with `calibration` sets aside, `test`, or another view of the clients.
         grid: values to try; by default those of `bcfl.analysis.TUNING_GRID`, or of numbers
             `bcfl.analysis.NOISE_GRID`.
 
@@ -228,17 +265,27 @@ def tuned(  # noqa: D417 - a method of Run
         `run.predict(client, inputs, rule)`.
 
     Raises:
-        ValueError: a client is unknown, no client has such samples, the run has no executor, or the
-            predictive needs a curvature that the method has not got, or is not of what the model
-            predicts.
+        ValueError: a client is unknown, no client has such samples, the view holds samples that are
+            trained on, the run has no executor, or the predictive needs a curvature that the
+            method has not got, or is not of what the model predicts.
     """
     rule = rule_of(self, predictive)
+    if str(view).partition(":")[0] in (TRAIN, MEMORY):
+        raise ValueError(
+            f"view must name samples that were not trained on, got {view!r}, of which the models "
+            "would be far too certain; build the method with calibration=0.2 and leave view out, "
+            "or name another view"
+        )
     if isinstance(clients, str) or not isinstance(clients, Iterable | None):
         raise TypeError(f"clients must be names of clients, got {clients!r}")
     names = self.clients if clients is None else sorted(clients)
     best = self.ask(tuning(rule, self.hypotheses, self.model.likelihood, names, view, grid))
     if best is None:
-        raise ValueError(f"clients must have samples in the view {view!r}, none has")
+        raise ValueError(
+            f"clients must have samples in the view {view!r}, none has; the option calibration=0.2 "
+            "of the method sets a fifth of the training samples aside as 'validation', and view= "
+            "names another one, of samples that were not trained on"
+        )
     return best
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.data.arrays import inputs_tensor, targets_tensor
 from bcfl.data.clients import View
+from bcfl.data.faults import check_finite, without_frame
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule
 from posteriors import Predictive, predict_mixture
@@ -42,6 +43,16 @@ class Prediction:
         co_association: (clients,) probability that a new client shares a cluster with each client
             of the federation, in the order of `bcfl.Run.clients`; None for these themselves, see
             `bcfl.Run.co_association`.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> prediction = run.predict("ann", [[1.0, 0.0], [-1.0, 0.0]])
+        >>> prediction.mean.shape, prediction.entropy.shape
+        ((2, 2), (2,))
+        >>> parts = prediction.data_uncertainty + prediction.model_uncertainty
+        >>> bool(np.allclose(parts + prediction.association_uncertainty, prediction.entropy))
+        True
     """
 
     mean: NDArray[np.float64]
@@ -70,24 +81,27 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
         TypeError: the inputs are masked, complex or no numbers.
         ValueError: the shape does not fit the model, or an input is not finite.
     """
-    x = inputs_tensor(inputs).to(like)
+    given = inputs_tensor(without_frame(inputs))
+    x = given.to(like)
     if not model.reads(tuple(x.shape[1:])):
         shape = ", ".join(map(str, model.input_shape))
         raise ValueError(f"inputs must have shape (samples, {shape}), got {tuple(x.shape)}")
     if not bool(torch.isfinite(x).all()):
-        raise ValueError(f"inputs must be finite in {x.dtype}, got NaN, inf or a larger number")
+        check_finite(given.double().numpy(), "inputs")
+        raise ValueError(f"inputs must be finite in {x.dtype}, got a larger number")
     return x
 
 
 def labelled(
     model: Model, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor, like: Tensor
 ) -> View:
-    """Samples with their classes or labels as tensors on the models' device.
+    """Samples with their classes, labels or numbers as tensors on the models' device.
 
     Args:
         model: architecture that reads the inputs.
         inputs: (samples, *input shape).
-        targets: (samples,) classes, integers, or (samples, labels) of 0 and 1.
+        targets: (samples,) classes, integers, (samples, labels) of 0 and 1, or (samples, outputs)
+            numbers, of one output also (samples,).
         like: tensor of the models' dtype and on their device.
 
     Raises:
@@ -95,6 +109,9 @@ def labelled(
         ValueError: inputs or targets do not fit the model, or there are none.
     """
     x = fitting(model, inputs, like)
+    if model.likelihood == "gaussian":
+        y = targets_tensor(targets).to(x)
+        return View(x, _values(y, model.num_outputs, len(x)))
     y = targets_tensor(targets, "classes")
     if model.likelihood == "bernoulli":
         return View(x, _labels(y, model.num_outputs, len(x)).to(x))
@@ -110,6 +127,18 @@ def labelled(
 
 def _between(values: Tensor) -> str:
     return f", from {values.min().item()} to {values.max().item()}" if values.numel() else ""
+
+
+def _values(targets: Tensor, outputs: int, samples: int) -> Tensor:
+    """(samples, outputs) numbers."""
+    shapes = [(samples, outputs), *([(samples,)] if outputs == 1 else [])]
+    if tuple(targets.shape) not in shapes or not samples or not bool(targets.isfinite().all()):
+        raise ValueError(
+            f"adaptation must hold {outputs} finite numbers per sample, and at least one sample, "
+            f"got {samples} samples and targets of shape {tuple(targets.shape)}"
+            + ("" if bool(targets.isfinite().all()) else " with NaN or inf")
+        )
+    return targets.reshape(samples, outputs)
 
 
 def _labels(targets: Tensor, labels: int, samples: int) -> Tensor:

@@ -15,6 +15,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bcfl.analysis import metrics
+from bcfl.analysis.export import required_pandas
 from bcfl.rounds import checkpoint
 from bcfl.runtime.folders import MethodFiles, whole_lines
 
@@ -90,8 +91,9 @@ def round_row(
 ) -> Row:
     """The row of a round.
 
-    Scores of predictions are those of the model's likelihood (`metrics.SCORES`), and of classes
-    `weighted_f1` and `hold_out_f1`; without test samples they are None.
+    Scores of predictions are those of the model's likelihood
+    (`bcfl.analysis.metrics.SCORES`), and of classes `weighted_f1` and `hold_out_f1`; without test
+    samples they are None.
 
     Args:
         record: outcome of the round.
@@ -99,6 +101,9 @@ def round_row(
         seconds: wall-clock time of the whole round, its share of logging included.
         held_out: predictions of each client's model on samples that no client holds.
         used: `models_sent` and `models_run`, in units of a network, where they were counted.
+
+    Returns:
+        Numbers, lists and mappings by the names of columns; None where a value is not known.
     """
     ledger, fusion = record.ledger, record.info.fusion
     phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
@@ -221,13 +226,8 @@ def as_dataframe(lines: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     Raises:
         ModuleNotFoundError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "data frames need pandas: pip install 'bcfl[export]'", name="pandas"
-        ) from error
-    return pandas.DataFrame(lines)
+    frame: pandas.DataFrame = required_pandas().DataFrame(lines)
+    return frame
 
 
 def numbers(row: Row) -> dict[str, float | None]:

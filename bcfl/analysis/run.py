@@ -17,7 +17,7 @@ from bcfl.analysis import export, graphs, metrics, plots, predicting, saving
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.notebook import in_html
 from bcfl.analysis.ood import FeatureDensity
-from bcfl.analysis.regression import predict_values
+from bcfl.analysis.regression import predict_new_values, predict_values
 from bcfl.analysis.rows import Row, round_row, to_dataframe
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor
@@ -46,14 +46,18 @@ class Run:
     `bcfl.Federation.run` returns it. Its methods, by what they are for:
 
     - Who is with whom: `association_probabilities`, `association_entropy`, `co_association`;
+      `association_dataframe` and `co_association_dataframe` have the names of the clients;
       `hypotheses` has the weighted hypotheses, `smoothed` and `ancestor_shares` look back.
     - Predicting: `predict` for a client of the federation, `predict_new` for one that was never
-      seen, `predict_values` for numbers, `network` for the plain network of a client. `tuned`
-      makes a prediction rule.
+      seen; of numbers `predict_values` and `predict_new_values`; `network` for the plain network
+      of a client. `tuned` makes a prediction rule.
     - Scores: `metrics` after the last round, `to_dataframe` and `rows` for all rounds.
     - Graphs and figures: `association_graph`, `client_cluster_graph`, `hypothesis_tree`, and
       `plot_...`.
     - Saving and exporting: `save`, `to_xarray`, `to_netcdf`, `to_arviz`, `to_pyro`.
+
+    Arrays with an entry for each client follow `clients`, whose names are in alphabetical order
+    (`client-10` before `client-2`), whatever the order in which the federation was given them.
 
     Attributes:
         model: the architecture.
@@ -65,6 +69,16 @@ class Run:
         logged: rows of earlier rounds without records, those of a run that was read from a folder;
             see `bcfl.Run.rows`.
         pooling: how predictions of the models that serve a client are combined in tests.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> run.clients
+        ('ann', 'bob', 'cem', 'dan')
+        >>> run.association_probabilities().argmax(axis=1)
+        array([1, 1, 0, 0])
+        >>> run.predict("ann", [[1.0, 0.0]]).mean.argmax(axis=1)
+        array([1])
     """
 
     model: Model
@@ -91,7 +105,7 @@ class Run:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """Client names, in the order of the rows of all matrices."""
+        """Client names in alphabetical order: that of the rows of all matrices."""
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:
@@ -104,6 +118,15 @@ class Run:
             (clients, clusters) float64. Rows are in the order of `clients` and sum to 1; the row of
             a client that was never seen is zero. Clusters are numbered as in the leading
             hypothesis.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.association_probabilities().round(2)
+            array([[0., 1.],
+                   [0., 1.],
+                   [1., 0.],
+                   [1., 0.]])
         """
         return self.hypotheses.association_probabilities()
 
@@ -111,8 +134,8 @@ class Run:
         """(clients,) entropy of each client's association, in nats.
 
         Returns:
-            (clients,) float64 from 0, where the cluster is certain, to the logarithm of the number
-            of clusters, also for a client that was never seen.
+            (clients,) float64 in the order of `clients`, from 0, where the cluster is certain, to
+            the logarithm of the number of clusters, also for a client that was never seen.
         """
         p = self.association_probabilities()
         entropy: NDArray[np.float64] = scipy.special.entr(p).sum(axis=1)
@@ -146,7 +169,7 @@ class Run:
             round: the past round, from 1.
 
         Returns:
-            (clients, clusters) float64.
+            (clients, clusters) float64, rows in the order of `clients`.
 
         Raises:
             ValueError: there is no such round.
@@ -158,6 +181,12 @@ class Run:
 
         Returns:
             (clients, clients) float64, symmetric, rows and columns in the order of `clients`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.co_association()[0].round(2)
+            array([1., 1., 0., 0.])
         """
         return self.hypotheses.co_association()
 
@@ -170,6 +199,13 @@ class Run:
         Returns:
             A networkx graph. Edges have `probability`, nodes `cluster` and, where known, `group`;
             see `bcfl.analysis.association_graph`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> graph = run.association_graph(min_probability=0.5)
+            >>> sorted(graph.edges)
+            [('ann', 'bob'), ('cem', 'dan')]
         """
         return graphs.association_graph(self.hypotheses, self.groups, min_probability)
 
@@ -237,6 +273,18 @@ class Run:
 
         Returns:
             Numbers by the names above; NaN where a score is not known.
+
+        Raises:
+            ValueError: a true group is of a client that is not in the run.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> scores = run.metrics()
+            >>> scores["ari"]
+            1.0
+            >>> scores["accuracy"] > 0.9
+            True
         """
         if true_groups is not None and not isinstance(true_groups, Mapping):
             raise TypeError(f"true_groups must be a mapping of clients, got {true_groups!r}")
@@ -284,6 +332,7 @@ class Run:
     rule = cached_property(predicting.default_rule)
     predict = predicting.predict
     predict_values = predict_values
+    predict_new_values = predict_new_values
     predict_new = predicting.predict_new
     network = predicting.network
     tuned = predicting.tuned
@@ -318,6 +367,15 @@ class Run:
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.to_dataframe()[["round", "trainings_run", "ari"]]
+               round  trainings_run  ari
+            0      1              4  1.0
+            1      2              4  1.0
+            2      3              4  1.0
         """
         return to_dataframe(self.rows())
 
@@ -369,6 +427,8 @@ class Run:
         """
         return self.hypotheses.to_pyro(self.model)
 
+    association_dataframe = export.association_dataframe
+    co_association_dataframe = export.co_association_dataframe
     save = saving.save
     plot_association_graph = plots.as_method(plots.plot_association_graph)
     plot_association_reliability = plots.as_method(plots.plot_association_reliability)

@@ -64,6 +64,14 @@ def save(  # noqa: D417 - a method of Run
     Warns:
         FederationWarning: the module of `federation` is loaded, and the object is not in it, or its
             network is another.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     sorted(path.name for path in run.save(folder).iterdir())
+        ['run', 'run.json']
     """
     path, named = as_path("folder", folder), {name: self}
     check_saved(named, {name: federation})

@@ -67,6 +67,24 @@ class Model:
         TypeError: an entry is of another type.
         ValueError: the likelihood is unknown, a size below 1, or block names are missing or
             repeated.
+
+    Example:
+        A network of one's own, with a head for each cluster on a body that all share:
+
+        >>> import bcfl
+        >>> from torch import nn
+        >>> model = bcfl.Model(
+        ...     name="two layers",
+        ...     build=lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)),
+        ...     input_shape=(3,),
+        ...     num_outputs=2,
+        ...     blocks=(
+        ...         bcfl.BlockSpec("body", "global", prefixes=("0.",)),
+        ...         bcfl.BlockSpec("head", "cluster", prefixes=("2.",)),
+        ...     ),
+        ... )
+        >>> model.layout.num_parameters
+        26
     """
 
     name: str
@@ -113,7 +131,7 @@ class Model:
 
     def __repr__(self) -> str:
         return (
-            f"Model({self.name}: {self.input_shape} -> {self.num_outputs}, "
+            f"Model({self.name}: {self.input_shape} -> {self.num_outputs}, {self.likelihood}, "
             f"{self.layout.num_parameters} parameters)"
         )
 
@@ -254,6 +272,9 @@ class Model:
         Args:
             parameters: (num_parameters,); their device and dtype are those of the network.
             buffers: (num_buffers,).
+
+        Returns:
+            A torch module.
         """
         module = self.module().to(parameters).eval()
         floating = [buffer for buffer in module.buffers() if buffer.is_floating_point()]

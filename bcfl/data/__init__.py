@@ -3,7 +3,8 @@
 Data sets and their partitions among clients are in `experiments`.
 """
 
-from bcfl.data.clients import TEST, TRAIN, VALIDATION, ClientData, View
+from bcfl.data.clients import ClientData, View
+from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.sources import column_names, samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
 

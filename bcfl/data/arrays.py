@@ -6,7 +6,9 @@ shares no memory with what was given.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from reprlib import repr as shortened
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,14 +16,26 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 REAL_KINDS = "biuf"
+AS_COLUMNS = (
+    "; values without an order become columns of 0 and 1, by one list of categories for all "
+    "clients: `[[value == one for one in categories] for value in values]`"
+)
+"""What to do about text among inputs."""
+AS_CLASSES = (
+    "; number classes by one list for all clients, such as `classes = sorted(set(all_labels))` "
+    "with the labels of all of them: `[classes.index(label) for label in labels]`, or "
+    "`classes=classes` in ClientData.from_arrays and from_dataset"
+)
+"""What to do about text in place of classes."""
 
 
-def real_array(values: ArrayLike | Tensor, what: str) -> NDArray[np.generic]:
+def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDArray[np.generic]:
     """Real numbers as an array of numpy, which may share the memory of `values`.
 
     Args:
         values: numbers, in any memory layout and byte order.
         what: name of the values, for errors.
+        of_text: what to do about text, for errors.
 
     Raises:
         TypeError: the values are complex, masked, sparse, ragged, or no numbers.
@@ -43,10 +57,16 @@ def real_array(values: ArrayLike | Tensor, what: str) -> NDArray[np.generic]:
         raise TypeError(f"{what} must be an array of numbers: {error}") from None
     if array.dtype.kind not in REAL_KINDS:
         known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
-        got = known.get(array.dtype.kind, "dates")
-        codes = "; numpy.unique(values, return_inverse=True)[1] encodes it" if got == "text" else ""
-        raise TypeError(f"{what} must be real numbers, got {got} ({array.dtype}){codes}")
+        got = "text" if _has_text(array) else known.get(array.dtype.kind, "dates")
+        remedy = of_text if got == "text" else ""
+        raise TypeError(f"{what} must be real numbers, got {got} ({array.dtype}){remedy}")
     return array
+
+
+def _has_text(array: NDArray[Any]) -> bool:
+    """Whether some entries are text, as in columns of data frames."""
+    objects = array.dtype.kind == "O" and any(isinstance(one, str) for one in array.flat)
+    return objects or array.dtype.kind in "US"
 
 
 def plain_tensor(values: Tensor, what: str) -> Tensor:
@@ -79,7 +99,7 @@ def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
         TypeError: see `real_array`.
         ValueError: there is no axis of samples.
     """
-    array = real_array(values, what)
+    array = real_array(values, what, AS_COLUMNS)
     sizes = {2: torch.float16, 4: torch.float32}
     kept = sizes.get(array.dtype.itemsize, torch.float64)
     return _copied(array, kept if array.dtype.kind == "f" else torch.float32, what)
@@ -96,12 +116,51 @@ def targets_tensor(values: ArrayLike | Tensor, what: str = "targets") -> Tensor:
         TypeError: see `real_array`.
         ValueError: there is no axis of samples, or a whole number is too large for int64.
     """
-    array = real_array(values, what)
+    array = real_array(values, what, AS_CLASSES)
     if array.dtype.kind == "f":
         return inputs_tensor(array, what)
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{what} must be below 2**63, got {array.max()}")
     return _copied(array, torch.int64, what)
+
+
+def class_numbers(
+    values: ArrayLike | Tensor, classes: Sequence[Any], what: str = "targets"
+) -> Tensor:
+    """Labels as their places in a list of classes, which is the same for all clients.
+
+    Args:
+        values: (samples,) labels, such as text.
+        classes: all labels, each once.
+        what: name of the values, for errors.
+
+    Returns:
+        (samples,) int64, at least 0.
+
+    Raises:
+        TypeError: the classes are no sequence, or a label cannot be hashed.
+        ValueError: the labels are no row, one is none of the classes, or a class is repeated.
+    """
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise TypeError(f"classes must be a list of all labels, got {described(classes)}")
+    if isinstance(values, Tensor):
+        values = plain_tensor(values, what).numpy()
+    known, labels = np.asarray(classes, object), np.asarray(values, object)
+    if known.ndim != 1 or labels.ndim != 1:
+        raise ValueError(
+            f"{what} and classes must be one label per sample and class, got shapes "
+            f"{labels.shape} and {known.shape}"
+        )
+    places = {label: place for place, label in enumerate(known.tolist())}
+    if len(places) < len(known):
+        raise ValueError(f"classes must be distinct, got {shortened(known.tolist())}")
+    others = [label for label in labels.tolist() if label not in places]
+    if others:
+        raise ValueError(
+            f"{what} must be among the {len(places)} classes {shortened(known.tolist())}, got "
+            f"{others[0]!r}"
+        )
+    return torch.tensor([places[label] for label in labels.tolist()], dtype=torch.int64)
 
 
 def described(value: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +11,20 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from bcfl.data.arrays import described, inputs_tensor, targets_tensor
+from bcfl.data.arrays import class_numbers, described, inputs_tensor, targets_tensor
+from bcfl.data.faults import check_finite, without_frame
+from bcfl.data.names import (
+    TEST,
+    TRAIN,
+    VALIDATION,
+    check_view_names,
+    checked_group,
+    checked_name,
+)
 from bcfl.data.sources import Columns, samples_of
-from bcfl.runtime.numbers import as_whole
 from bcfl.runtime.seeds import generator
 from posteriors.checks import largest_magnitude
 
-TRAIN, VALIDATION, TEST = "train", "validation", "test"
 POOL = "(all samples)"
 """Name of the pseudo-client that holds all training samples in centralised methods."""
 
@@ -26,10 +32,6 @@ POOL = "(all samples)"
 def pool_name(group: int | None) -> str:
     """Name of the pseudo-client that holds all training samples of a group; None is all groups."""
     return POOL if group is None else f"{POOL} of group {group}"
-
-
-UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 does not have (section 2.2); lone surrogates are not in UTF-8 either."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,14 @@ class View:
     Raises:
         TypeError: inputs or targets are no tensors, or inputs are not floating point.
         ValueError: inputs and targets differ in length, or inputs are not finite.
+
+    Example:
+        >>> import bcfl
+        >>> view = bcfl.View.from_arrays([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+        >>> view.inputs.shape, view.targets
+        (torch.Size([2, 2]), tensor([0, 1]))
+        >>> len(view)
+        2
     """
 
     inputs: Tensor
@@ -66,16 +76,20 @@ class View:
             )
         if not self.inputs.is_floating_point():
             raise TypeError(f"inputs must be floating point, got {self.inputs.dtype}")
-        if not math.isfinite(largest_magnitude(self.inputs)):
-            raise ValueError("inputs must be finite, got NaN or inf")
-        if self.targets.is_floating_point() and not math.isfinite(largest_magnitude(self.targets)):
-            raise ValueError("targets must be finite, got NaN or inf")
+        for name, given in (("inputs", self.inputs), ("targets", self.targets)):
+            if given.is_floating_point() and not math.isfinite(largest_magnitude(given)):
+                check_finite(given.detach().cpu().double().numpy(), name)
 
     def __len__(self) -> int:
         return len(self.targets)
 
     @classmethod
-    def from_arrays(cls, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor) -> View:
+    def from_arrays(
+        cls,
+        inputs: ArrayLike | Tensor,
+        targets: ArrayLike | Tensor,
+        classes: Sequence[Any] | None = None,
+    ) -> View:
         """Copy inputs and targets of any memory layout, such as arrays, lists and data frames.
 
         Floating-point numbers keep their precision; other inputs become float32, other targets
@@ -85,12 +99,19 @@ class View:
             inputs: (samples, ...) numbers.
             targets: (samples,) classes, (samples, outputs) numbers, or (samples, labels) of 0 and
                 1.
+            classes: labels of all classes, in one order for all clients, where targets are such
+                labels, for example text; their places in it are the classes.
+
+        Returns:
+            The view; it shares no memory with the arrays.
 
         Raises:
             TypeError: inputs or targets are masked, complex or no numbers.
-            ValueError: inputs and targets differ in length, or inputs are not finite.
+            ValueError: inputs and targets differ in length, inputs are not finite, or a target is
+                none of the classes.
         """
-        return cls(inputs_tensor(inputs), targets_tensor(targets))
+        numbers = targets_tensor(targets) if classes is None else class_numbers(targets, classes)
+        return cls(inputs_tensor(without_frame(inputs)), numbers)
 
     def take(self, indices: Tensor) -> View:
         """The samples at (n,) int64 `indices`, in that order."""
@@ -103,14 +124,25 @@ class ClientData:
 
     Attributes:
         client: stable name of the client, any text without control characters.
-        views: samples by view; `train` is required and holds at least one sample.
+        views: samples by view; `train` is required and holds at least one sample. `test` and
+            `validation` are optional, `train:1` holds what comes at the next time step, and so on;
+            further views are for analysis, under any name that is not nearly one of these.
         group: true group, where known from a simulation, a whole number of 32 bits; used for
             analysis only.
 
     Raises:
         TypeError: the name is no text, a view no `View`, or the group no whole number.
         ValueError: there are no training samples, samples of other views differ from them in size,
-            the name holds characters that files cannot, or the group is out of range.
+            the name holds characters that files cannot, the name of a view is nearly that of
+            another or has no whole time step, or the group is out of range.
+
+    Example:
+        >>> import bcfl
+        >>> data = bcfl.ClientData.from_arrays("ann", ([[0.0], [1.0], [2.0]], [0, 1, 1]))
+        >>> data.num_samples
+        {'train': 3}
+        >>> data.views["train"].inputs.shape
+        torch.Size([3, 1])
     """
 
     client: str
@@ -119,7 +151,7 @@ class ClientData:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", checked_name(self.client))
-        object.__setattr__(self, "group", _checked_group(self.client, self.group))
+        object.__setattr__(self, "group", checked_group(self.client, self.group))
         if not isinstance(self.views, Mapping):
             raise TypeError(
                 f"client {self.client!r}: views must be a mapping from names to View, got "
@@ -131,7 +163,8 @@ class ClientData:
                     f"client {self.client!r}, view {name!r}: must be a View, got a "
                     f"{type(view).__name__}; see ClientData.from_arrays and from_dataset"
                 )
-        if TRAIN not in self.views or len(self.views[TRAIN]) == 0:
+        check_view_names(self.client, self.views)
+        if not len(self.views[TRAIN]):
             raise ValueError(f"client {self.client!r} has no training samples")
         self._check_sizes()
 
@@ -161,6 +194,9 @@ class ClientData:
 
         Args:
             names: of the views; those that the client lacks are left out.
+
+        Returns:
+            The view; its samples are in the order of `names`.
         """
         views = [self.views[name] for name in names if len(self.views.get(name, ()))]
         if len(views) < 2:
@@ -175,6 +211,8 @@ class ClientData:
         train: tuple[ArrayLike | Tensor, ArrayLike | Tensor],
         test: tuple[ArrayLike | Tensor, ArrayLike | Tensor] | None = None,
         group: int | None = None,
+        *,
+        classes: Sequence[Any] | None = None,
     ) -> ClientData:
         """Build a client from copies of pairs of inputs and targets; see `bcfl.View.from_arrays`.
 
@@ -183,23 +221,36 @@ class ClientData:
             train: training inputs (samples, ...) and targets (samples,).
             test: test inputs and targets, if any.
             group: true group, used for analysis only.
+            classes: labels of all classes, in one order for all clients, where targets are such
+                labels, for example text.
+
+        Returns:
+            The client, with the view `train` and, if given, `test`.
 
         Raises:
             TypeError: inputs or targets are no pair, masked, complex or no numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
-                inputs are not finite, or those of the test differ in size.
+                inputs are not finite, those of the test differ in size, or a target is none of the
+                classes.
+
+        Example:
+            >>> import bcfl
+            >>> train, test = ([[0.0, 1.0], [1.0, 0.0]], [0, 1]), ([[1.0, 1.0]], [1])
+            >>> bcfl.ClientData.from_arrays("ann", train, test, group=0)
+            ClientData(ann: train 2, test 1, group 0)
         """
         client, views = checked_name(client), {}
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
                 if given is not None:
-                    views[name] = View.from_arrays(*_as_pair(given))
+                    inputs, targets = _as_pair(given)
+                    views[name] = View.from_arrays(inputs, targets, classes)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"client {client!r}, view {name!r}: {error}") from None
         return cls(client, views, group)
 
     @classmethod
-    def from_dataset(
+    def from_dataset(  # noqa: PLR0913 - keywords with defaults
         cls,
         client: str,
         train: Any,  # noqa: ANN401 - of libraries that may not be installed
@@ -208,6 +259,7 @@ class ClientData:
         inputs: Columns = None,
         targets: str | None = None,
         group: int | None = None,
+        classes: Sequence[Any] | None = None,
     ) -> ClientData:
         """Build a client from copies of data sets of other libraries.
 
@@ -223,6 +275,11 @@ class ClientData:
             targets: of data sets with columns, that of the targets; by default the only one among
                 `label`, `labels`, `target`, `targets` and `y`.
             group: true group, used for analysis only.
+            classes: labels of all classes, in one order for all clients, where targets are such
+                labels, for example text.
+
+        Returns:
+            The client, with the view `train` and, if given, `test`.
 
         Raises:
             TypeError: a data set is none of these, has no length, or its samples are no pairs.
@@ -237,7 +294,7 @@ class ClientData:
                 raise type(error)(f"client {client!r}, view {name!r}: {error}") from error
         if pairs[0] is None:
             raise ValueError(f"client {client!r} has no training samples")
-        return cls.from_arrays(client, pairs[0], pairs[1], group)
+        return cls.from_arrays(client, pairs[0], pairs[1], group, classes=classes)
 
 
 def _as_pair(given: object) -> Sequence[Any]:
@@ -248,40 +305,6 @@ def _as_pair(given: object) -> Sequence[Any]:
         f"samples must be a pair (inputs, targets), got a {type(given).__name__}{size}; a torch "
         "Dataset or DataLoader, a data set of Hugging Face or a data frame: ClientData.from_dataset"
     )
-
-
-def checked_name(name: str) -> str:
-    """A client's name, as plain text.
-
-    Raises:
-        TypeError: it is no text.
-        ValueError: it is empty, or holds characters that UTF-8 or XML, and so checkpoints or
-            graphs, cannot.
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"client must be a name as text, got {described(name)}")
-    if not name:
-        raise ValueError("client must be a name of at least one character, got ''")
-    odd = UNWRITABLE.search(name)
-    if odd:
-        raise ValueError(
-            f"client must be text that files can hold, got {name!r} with the character "
-            f"U+{ord(odd[0]):04X}"
-        )
-    return str(name)
-
-
-def _checked_group(client: str, group: int | None) -> int | None:
-    if group is None:
-        return None
-    number = int(group) if isinstance(group, bool) else as_whole(group)
-    if number is None:
-        raise TypeError(
-            f"client {client!r}: group must be a whole number or None, got {described(group)}"
-        )
-    if not -(2**31) <= number < 2**31:
-        raise ValueError(f"client {client!r}: group must be a number of 32 bits, got {number}")
-    return number
 
 
 def sorted_clients(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.data.arrays import described, plain_tensor
+from bcfl.data.faults import check_columns
 
 TARGETS = ("label", "labels", "target", "targets", "y")
 Columns = str | Sequence[str] | None
@@ -136,7 +137,13 @@ def _of_columns(
         )
     chosen = _chosen([name for name in names if name != targets], inputs, names)
     x = [_column(source, name) for name in chosen]
+    check_columns(zip(chosen, x, strict=True))
     is_array = len(x) == 1 and x[0].ndim > 1
+    if not is_array and any(values.ndim > 1 for values in x):
+        shapes = {name: values.shape[1:] for name, values in zip(chosen, x, strict=True)}
+        raise ValueError(
+            f"inputs must be one column of arrays or several of numbers, got samples of {shapes}"
+        )
     return (x[0] if is_array else np.stack(x, axis=1)), _column(source, targets)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bcfl.data.clients import TRAIN, VALIDATION, ClientData, View
-
-VALIDATION_MEMORY = "validation-memory"
+from bcfl.data.clients import ClientData, View
+from bcfl.data.names import MEMORY, TRAIN, VALIDATION, VALIDATION_MEMORY
 
 
 def view_name(name: str, step: int) -> str:
@@ -43,7 +42,7 @@ def at_step(data: ClientData, step: int) -> ClientData:
     for earlier in range(step):
         name = view_name(TRAIN, earlier)
         if name in data.views:
-            views[f"memory:{earlier}"] = data.views[name]
+            views[f"{MEMORY}:{earlier}"] = data.views[name]
         held_out = _present(data, earlier).get(VALIDATION)
         if held_out is not None:
             views[f"{VALIDATION_MEMORY}:{earlier}"] = held_out
@@ -60,10 +59,7 @@ def _present(data: ClientData, step: int) -> dict[str, View]:
 
 
 def _step(name: str) -> int:
-    _, _, number = name.partition(":")
-    if number and not number.isdecimal():
-        raise ValueError(f"name of a view must be like 'train' or 'train:2', got {name!r}")
-    return int(number or 0)
+    return int(name.partition(":")[2] or 0)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TEST
+from bcfl.data.names import TEST
 from bcfl.executors.executor import Executor, Outcome, Outcomes
 from bcfl.executors.privacy import Privacy
 from bcfl.hypotheses.posterior import Posterior

@@ -18,7 +18,8 @@ import torch
 from bcfl.analysis.rows import Row, privacy_columns, round_row
 from bcfl.analysis.run import Run
 from bcfl.architecture.model import Model
-from bcfl.data.clients import ClientData, checked_name, with_validation
+from bcfl.data.clients import ClientData, with_validation
+from bcfl.data.names import checked_name
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
     Executor,

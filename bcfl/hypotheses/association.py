@@ -36,6 +36,16 @@ class Association:
     Raises:
         TypeError: labels that are no array of whole numbers.
         ValueError: labels of the wrong length or out of range.
+
+    Example:
+        >>> import bcfl
+        >>> import numpy as np
+        >>> clients, labels = ("ann", "bob", "cem"), np.array([1, 0, 1])
+        >>> association = bcfl.Association(clients, labels, num_clusters=2)
+        >>> association
+        Association(3 clients, cluster sizes 1 2)
+        >>> association.label("cem")
+        1
     """
 
     clients: tuple[str, ...]

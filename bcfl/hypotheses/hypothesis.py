@@ -99,6 +99,9 @@ class Hypothesis:
         The sum of p_ik p_jk over clusters k, where p_ik is the probability that client i is in
         cluster k: given a hypothesis, clients are in clusters independently. Of associations that
         were merged into one, the weighted mean of their sums. The diagonal is no probability.
+
+        Returns:
+            (clients, clients) float64, symmetric.
         """
         if self.belief is not None:
             return self.belief @ self.belief.T
@@ -109,7 +112,11 @@ class Hypothesis:
         return together
 
     def served_by(self, client: str) -> NDArray[np.float64]:
-        """Probability of each cluster to serve a client, (clusters,); uniform if never seen."""
+        """Probability of each cluster to serve a client, (clusters,); uniform if never seen.
+
+        Returns:
+            (clusters,) float64, summing to 1.
+        """
         row = self.association.row(client)
         if self.association.labels[row] == UNSEEN:
             return np.full(len(self.clusters), 1.0 / len(self.clusters))
@@ -130,6 +137,9 @@ class Hypothesis:
             model: the architecture.
             client: name of the client.
             step: the time step, from 0.
+
+        Returns:
+            The posterior; None where nothing was kept, or the client was never seen.
         """
         kept = self.carried_models.get(model_of_step(client, step))
         if kept is None or self.association.label(client) == UNSEEN:
@@ -161,6 +171,15 @@ class HypothesisSet:
         proposals: alternatives that no client has scored yet: without weight and not served, they
             compete with the hypotheses in the next round. The `log_weight` of each is that of the
             hypothesis that it was made from.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> hypotheses = run.hypotheses
+        >>> len(hypotheses), hypotheses.weights
+        (1, array([1.]))
+        >>> hypotheses.best.association.by_client
+        {'ann': 1, 'bob': 1, 'cem': 0, 'dan': 0}
     """
 
     hypotheses: tuple[Hypothesis, ...]
@@ -195,6 +214,9 @@ class HypothesisSet:
             hypotheses: with unnormalised log weights, nats.
             round: number of rounds done.
             log_captured_mass: log of the share of all weight that they hold, nats.
+
+        Returns:
+            The set, with weights that sum to 1.
         """
         log_weights = assignment.normalise(np.array([h.log_weight for h in hypotheses]))
         order = np.argsort(-log_weights, kind="stable")
@@ -243,6 +265,9 @@ class HypothesisSet:
         those of the most probable one before summing; unmatched clusters follow. The row of a
         client never seen is zero; one that has answered for some hypotheses alone is mixed over
         these.
+
+        Returns:
+            (clients, clusters) float64. Rows sum to 1, or to 0 for a client that was never seen.
         """
         most = max(h.association.num_clusters for h in self.hypotheses)
         total = np.zeros((len(self.best.association.clients), most))
@@ -258,6 +283,9 @@ class HypothesisSet:
         hypotheses h of w_h times the sum over clusters k of p_ik p_jk. Pairs are averaged one by
         one, so that clusters need no matching, over the hypotheses that have seen both clients. The
         diagonal is 1; a client never seen shares a cluster with no other.
+
+        Returns:
+            (clients, clients) float64, symmetric.
         """
         pairs = zip(self.weights, self.hypotheses, strict=True)
         together: NDArray[np.float64] = sum(
@@ -280,6 +308,9 @@ class HypothesisSet:
                 divided into blocks.
             num_clusters: keep only the hypotheses with this number of clusters, weights normalised;
                 by default all hypotheses must agree.
+
+        Returns:
+            A `pyro.distributions.MixtureSameFamily` with events (clusters, parameters).
 
         Raises:
             ValueError: hypotheses have different numbers of clusters, none has `num_clusters`, the

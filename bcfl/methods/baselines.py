@@ -61,7 +61,10 @@ def centralised(**common: Unpack[Common]) -> "Method":
     "centralised-groups", "Asymmetric clustering in federated continual learning, tables 3.2 to 3.6"
 )
 def centralised_groups(**common: Unpack[Common]) -> "Method":
-    """All samples of each true group pooled: an upper bound, not a federation."""
+    """All samples of each true group pooled: an upper bound, not a federation.
+
+    Clients without a group are one more; at least one client must have one.
+    """
     from bcfl.policies.baselines.centralised import Centralised
     from bcfl.rounds.method import Method
 

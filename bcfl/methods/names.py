@@ -140,10 +140,20 @@ def build(name: str, **options: Any) -> "Method":  # noqa: ANN401 - checked by t
             recommended where nothing else is known; `module:object` is one of your own.
         options: options of the recipe and of the combinators.
 
+    Returns:
+        The method, for `bcfl.Federation`.
+
     Raises:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
         UnknownOptionError: the method has no such option; the message names those it has.
         ValueError: a value does not fit, or suffixes exclude one another.
+
+    Example:
+        >>> from bcfl import methods
+        >>> methods.build("ifca", num_clusters=3).num_clusters
+        3
+        >>> methods.build("bcfl-mh-3-cam").name
+        'bcfl-mh-3-cam'
     """
     return named(name).build(options)
 
@@ -197,10 +207,18 @@ def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def available() -> tuple[str, ...]:
-    """Names of all methods, as `build` takes them, without numbers and suffixes.
+    """Names of all methods, as `bcfl.methods.build` takes them, without numbers and suffixes.
 
     `default`, those of `RECIPES`, and those that installed packages register. Suffixes, the keys of
     `COMBINATORS`, follow a hyphen: `ifca-cam`.
+
+    Returns:
+        The names, `default` first; `bcfl.methods.RECIPES` has more about each.
+
+    Example:
+        >>> from bcfl import methods
+        >>> "ifca" in methods.available()
+        True
     """
     own = (name for name in sorted(registered("methods")) if name not in RECIPES)
     return ("default", *RECIPES, *own)

@@ -6,7 +6,7 @@ Neither this module nor the signatures need torch, so an unknown name is reporte
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -281,7 +281,7 @@ def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
         return " or ".join(in_words(member) for member in inner)
     if origin is Literal:
         return " or ".join(map(repr, inner))
-    if origin is tuple and inner[-1] is Ellipsis:
+    if origin is Sequence or (origin is tuple and inner[-1] is Ellipsis):
         return f"a list, each of it {in_words(inner[0])}"
     if origin is tuple:
         return f"a list of {', '.join(in_words(member) for member in inner)}"

@@ -165,7 +165,30 @@ class Ranking:
 
 
 class Policy(Protocol):
-    """Associates clients with clusters. A frozen dataclass of hyperparameters with one method."""
+    """Associates clients with clusters. A frozen dataclass of hyperparameters with one method.
+
+    Example:
+        All clients in one cluster, as in FedAvg. It needs no answers, so that nothing is yielded:
+
+        >>> import bcfl
+        >>> from dataclasses import dataclass
+        >>> from bcfl.policies import Ranking, candidate
+        >>> @dataclass(frozen=True)
+        ... class Together:
+        ...     num_clusters: int = 1
+        ...     objective: bcfl.Objective = bcfl.Objective()
+        ...
+        ...     def associate(self, hypothesis, context):
+        ...         labels = dict.fromkeys(context.participants, 0)
+        ...         return Ranking.only(candidate(hypothesis, labels, self.objective))
+        ...         yield  # makes it a generator
+
+        With `clients` of the example of `bcfl.Federation`:
+
+        >>> run = bcfl.Federation(clients, lambda: nn.Linear(2, 2), Together()).run(1)
+        >>> run.hypotheses.best.association
+        Association(4 clients, cluster sizes 4)
+    """
 
     @property
     def num_clusters(self) -> int:
@@ -214,9 +237,21 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
         answers: trainings that have been answered already.
         num_samples: training samples of the clients, for objectives with regularisers.
 
+    Returns:
+        The candidate, for a `bcfl.policies.Ranking`.
+
     Raises:
         TypeError: the labels are no mapping, or the objective is no `Objective`.
         ValueError: an unknown client, or a cluster that is no whole number or out of range.
+
+    Example:
+        With `federation` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.policies import candidate
+        >>> parent = federation.initial_state().hypotheses.best
+        >>> chosen = candidate(parent, {"ann": 0, "bob": 1}, bcfl.Objective())
+        >>> chosen.association.by_client, len(chosen.trainings)
+        ({'ann': 0, 'bob': 1}, 2)
     """
     if not isinstance(objective, Objective):
         raise TypeError(f"objective must be a bcfl.Objective, got {as_given(objective)}")

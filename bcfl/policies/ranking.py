@@ -36,6 +36,16 @@ def ranked(
 
     Raises:
         ValueError: a client is not of the federation, or there is not one column for each cluster.
+
+    Example:
+        With `federation` of the example of `bcfl.Federation`:
+
+        >>> from bcfl.policies import Costs, ranked
+        >>> parent = federation.initial_state().hypotheses.best
+        >>> costs = Costs(clients=("ann", "bob"), values=np.array([[0.0, 1.0], [3.0, 0.0]]))
+        >>> ranking = ranked(parent, costs, bcfl.Objective(), "auto")
+        >>> [each.association.by_client for each in ranking][:2]
+        [{'ann': 0, 'bob': 1}, {'ann': 1, 'bob': 1}]
     """
     costs.check(parent.association, len(parent.clusters))
     if not costs.clients:

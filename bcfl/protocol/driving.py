@@ -50,14 +50,6 @@ def drive(
 ) -> Result | tuple[Result, list[Exchange]]:
     """Run the generator of a policy or tracker to its end with given answers.
 
-    >>> import bcfl
-    >>> from bcfl.protocol.requests import Exchange
-    >>> def policy():
-    ...     replies = yield Exchange(("size of a", "size of b"), {})
-    ...     return sum(replies.values())
-    >>> bcfl.drive(policy(), {"size of a": 3})
-    3
-
     Args:
         steps: generator, such as that of `bcfl.policies.Policy.associate` or
             `bcfl.trackers.Tracker.step`.
@@ -72,6 +64,15 @@ def drive(
     Raises:
         TypeError: `steps` is no generator, such as a method that was not called.
         ValueError: the generator makes a request and there are no answers.
+
+    Example:
+        >>> import bcfl
+        >>> from bcfl.protocol.requests import Exchange
+        >>> def policy():
+        ...     replies = yield Exchange(("size of a", "size of b"), {})
+        ...     return sum(replies.values())
+        >>> bcfl.drive(policy(), {"size of a": 3})
+        3
     """
     if not isinstance(steps, Generator):
         raise TypeError(

@@ -36,13 +36,13 @@ class Objective:
             target drawn per sample, cheaper the more classes there are; `empirical_fisher`.
         curvature_samples: at most so many samples are used for the last three, rescaled
             to all samples; None uses all.
-        posterior: where curvature is `ggn`: how the local posterior is fitted, see
-            `posteriors.local`. `laplace-diag` is the curvature itself. The others fit under the
-            prior that the client was sent, on all its samples, and report the mean and the diagonal
-            precision of the likelihood: of all parameters jointly (`laplace-full`), in Kronecker
-            form (`laplace-kron`), of the last layer or the least determined parameters alone
-            (`laplace-last-layer`, `laplace-subnetwork`; the rest reports none), `variational`, or
-            by draws (`nuts`, tiny networks). The means of the last two aren't where SGD ended.
+        posterior: how the local posterior is fitted, where curvature is `ggn`; see
+            `posteriors.local`. `laplace-diag` is the curvature itself. The others fit on all
+            samples under the prior that the client was sent, and report the mean and the diagonal
+            precision of the likelihood. `laplace-full` fits all parameters jointly, `laplace-kron`
+            in Kronecker form. `laplace-last-layer` fits the last layer alone, `laplace-subnetwork`
+            the least determined parameters; the rest reports no precision. `variational`, and
+            `nuts` by draws for tiny networks, also move the mean away from where SGD ended.
         regularizers: further terms of the training loss.
         phases: names of the blocks that are trained together, phase after phase; empty trains
             all blocks together. Blocks in no phase are not trained.
@@ -53,6 +53,14 @@ class Objective:
     Raises:
         TypeError: regularisers, phases or upload are of another type.
         ValueError: another value is not allowed.
+
+    Example:
+        >>> import bcfl
+        >>> objective = bcfl.Objective(local_epochs=2, learning_rate=0.05)
+        >>> objective.steps(100)
+        7
+        >>> bcfl.methods.ifca(num_clusters=3, objective=objective).name
+        'ifca'
     """
 
     local_steps: int = 10

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.loss import Loss, LossSum
@@ -70,6 +70,9 @@ class Describe(Undivided):
 @dataclass(frozen=True, kw_only=True)
 class Score:
     """Ask a client for a statistic of models on its samples, which defines the answer.
+
+    `Loss()` is answered by a `LossSum` for each model, by key: `replies[request][key].total`. What
+    the others are answered by is said in their docstrings, and in the tutorial on policies.
 
     Attributes:
         client: name of the client.

@@ -12,6 +12,7 @@ from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.running import FailingClientWarning, UntrainedWarning
 from bcfl.rounds.state import FederationState, OtherMethodWarning, RoundRecord, initial_state
+from bcfl.rounds.targets import TargetsWarning
 
 __all__ = [
     "STATISTICS",
@@ -24,6 +25,7 @@ __all__ = [
     "RoundConfig",
     "RoundRecord",
     "SameStartWarning",
+    "TargetsWarning",
     "UntrainedWarning",
     "checkpoint",
     "evaluate",

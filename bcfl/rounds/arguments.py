@@ -63,10 +63,20 @@ def _ways_to_vary(model: Model) -> str:
 
 
 def knowing_groups(method: Method, groups: Sequence[int | None]) -> Method:
-    """The method that is told the clients' true groups, where it is a bound that needs them."""
+    """The method that is told the clients' true groups, where it is a bound that needs them.
+
+    Raises:
+        ValueError: it does, and no client has one.
+    """
     policy = method.policy
     if not isinstance(policy, Centralised):
         return method
+    if policy.by_group and all(group is None for group in groups):
+        raise ValueError(
+            f"{method.name!r} pools the samples of each true group, and no client has one; give "
+            "the clients their groups, as in ClientData.from_arrays(..., group=0), or use "
+            "'centralised', which pools all samples"
+        )
     return replace(method, policy=policy.of_groups(groups))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TEST, TRAIN
+from bcfl.data.names import TEST, TRAIN
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
 from bcfl.hypotheses.membership import Membership

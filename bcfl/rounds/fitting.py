@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.architecture.probing import Network, as_model, outputs_of
-from bcfl.data.clients import TRAIN, ClientData, View
+from bcfl.architecture.probing import Network, as_model, check_training, likelihood_of, outputs_of
+from bcfl.data.clients import ClientData, View
+from bcfl.data.names import TRAIN
 from bcfl.protocol.objective import Objective
-from posteriors import DiagonalGaussian, Memory, local_posterior_fit
+from posteriors import (
+    DiagonalGaussian,
+    Memory,
+    UnsupportedFitError,
+    UnsupportedLayerError,
+    local_posterior_fit,
+)
+from posteriors.curvature.likelihood import Likelihood
 from posteriors.networks.functional import own_copy
 
 CHECKED_SAMPLES = 3
 """Samples on which a model is checked."""
+KINDS: Mapping[Likelihood, str] = {
+    "gaussian": "numbers",
+    "categorical": "classes",
+    "bernoulli": "rows of labels",
+}
+"""What a likelihood predicts."""
 
 
 def largest(clients: Sequence[ClientData]) -> ClientData:
@@ -33,7 +47,8 @@ def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
 
     Raises:
         TypeError: the network is none of these.
-        ValueError: it does not take such samples, or clients have samples of different shapes.
+        ValueError: it does not take such samples, or clients have inputs of different shapes or
+            targets of different kinds.
     """
     most = largest(clients)
     samples = most.views[TRAIN]
@@ -45,7 +60,32 @@ def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
                 f"inputs of all clients must have one shape, got {shape} of {most.client!r} and "
                 f"{other} of {data.client!r}"
             )
-    return as_model(network, samples.inputs, samples.targets)
+    if isinstance(network, Model):
+        return network
+    targets = [data.views[TRAIN].targets for data in clients]
+    numbers = [each for each in targets if each.is_floating_point()]
+    model = as_model(network, samples.inputs, numbers[0] if numbers else samples.targets)
+    _check_kinds(model, clients)
+    return model
+
+
+def _check_kinds(model: Model, clients: Sequence[ClientData]) -> None:
+    """Check that targets of all clients are of one kind; whole numbers are numbers, too."""
+    targets = {data.client: data.views[TRAIN].targets for data in clients}
+    first: dict[Likelihood, str] = {}
+    for client, each in targets.items():
+        first.setdefault(likelihood_of(each), client)
+    fits = (each[0].numel() == model.num_outputs for each in targets.values())
+    if len(first) > 1 and not (model.likelihood == "gaussian" and all(fits)):
+        got = " and ".join(
+            f"{KINDS[kind]} of {client!r} ({targets[client].dtype}, shape "
+            f"{tuple(targets[client].shape)})"
+            for kind, client in first.items()
+        )
+        raise ValueError(
+            f"targets of all clients must be of one kind, got {got}; classes are whole numbers, "
+            "labels rows of 0 and 1, numbers to predict floating point, at every client"
+        )
 
 
 def check_model(
@@ -61,8 +101,9 @@ def check_model(
             precisions of earlier rounds.
 
     Raises:
-        ValueError: the model does not take such samples, gives another number of outputs, or has a
-            layer without a curvature rule; or the local posterior does not support it or the prior.
+        ValueError: the model does not take such samples, cannot be trained on them, gives another
+            number of outputs, or has a layer without a curvature rule; or the local posterior does
+            not support it or the prior.
     """
     module = model.module().eval()
     inputs = own_copy(samples, next(module.parameters(), None))
@@ -77,7 +118,21 @@ def check_model(
         if memory != "replace":
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
-        local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
+        try:
+            local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
+        except (UnsupportedFitError, UnsupportedLayerError) as error:
+            raise type(error)(f"{error}. {_other_curvature(objective)}") from error
+    check_training(module, samples, model.num_outputs, repr(model))
+
+
+def _other_curvature(objective: Objective) -> str:
+    """What to do about a network that a local posterior does not support."""
+    last = ", posterior='laplace-last-layer' (slower; the curvature of the last layer alone)"
+    return (
+        "Options of methods.build that suit any network: curvature='samples' or 'uniform' (fast; "
+        f"one number for all parameters){last * (objective.posterior != 'laplace-last-layer')}; "
+        "methods such as ifca, wecfl and fedavg need no curvature"
+    )
 
 
 def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
@@ -144,7 +199,11 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
         what = f"targets must be {outputs} labels of 0 or 1 per sample, got {shape}"
         return "" if of_labels else f"{what} of {targets.min():g} to {targets.max():g}"
     if targets.ndim != 1:
-        return f"targets must be one class per sample, got shape {shape}"
+        return (
+            f"targets must be one class per sample, got shape {shape}; the classes of one-hot rows "
+            "are `targets.argmax(axis=1)`, those of a column `targets.ravel()`, and several labels "
+            "per sample need a model with likelihood 'bernoulli'"
+        )
     return _class_trouble(targets, outputs)
 
 

@@ -17,6 +17,13 @@ from bcfl.rounds.state import FederationState, RoundRecord
 OWN_FAULTS = ("(crashed)", "(invalid)")
 """Ends of failures that are due to a client's own work."""
 
+REMEDY = (
+    "; numbers that leave the range of floats often come from inputs that are not scaled, or from "
+    "a learning rate that is too large: scale inputs to about 0 to 1, or lower "
+    "Objective(learning_rate=...)"
+)
+"""What to do about numbers that are unusable."""
+
 SHOWN = 5
 """Clients that a warning names at most."""
 
@@ -99,7 +106,7 @@ def _warned_untrained(
     if untrained:
         rounds = "the only round" if len(records) == 1 else f"any of {len(records)} rounds"
         message = f"no client sent a usable model in {rounds}, so that nothing was learnt"
-        _warn(f"{message}; {failures[0]}", UntrainedWarning)
+        _warn(f"{message}; {_explained(failures[0])}", UntrainedWarning)
     return untrained
 
 
@@ -117,8 +124,13 @@ def _warn_of_failing(records: Sequence[RoundRecord]) -> None:
         rounds = (
             "in the only round" if len(records) == 1 else "in each round that they took part in"
         )
-        message = f"clients that failed {rounds}: {who}; {failing[named[0]]}"
+        message = f"clients that failed {rounds}: {who}; {_explained(failing[named[0]])}"
         _warn(message, FailingClientWarning)
+
+
+def _explained(failure: str) -> str:
+    """A failure, with the usual remedy where it is one of numbers."""
+    return failure + REMEDY if failure.endswith("(invalid)") else failure
 
 
 def _warn(message: str, category: type[UserWarning]) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.executors import Outcome
 from bcfl.protocol.answers import ClientInfo, Failure, Trained
 from bcfl.protocol.checks import LARGEST_SUM, is_count, tensor_trouble

@@ -24,6 +24,16 @@ class Consensus:
 
     Attributes:
         num_associations: how many associations are followed and merged.
+
+    Example:
+        With `clients` and `method` of the example of `bcfl.Federation`:
+
+        >>> from dataclasses import replace
+        >>> from bcfl import trackers
+        >>> merging = replace(method, tracker=trackers.Consensus(3))
+        >>> run = bcfl.Federation(clients, lambda: nn.Linear(2, 2), merging).run(1)
+        >>> len(run.hypotheses), run.hypotheses.best.association.probabilities.shape
+        (1, (4, 2))
     """
 
     num_associations: int

@@ -23,6 +23,15 @@ class MultiHypothesis:
         max_per_parent: associations enumerated for each hypothesis; by default as many as
             are kept.
         min_weight: hypotheses of lower probability are pruned before they are trained.
+
+    Example:
+        With `clients` and `method` of the example of `bcfl.Federation`:
+
+        >>> from dataclasses import replace
+        >>> from bcfl import trackers
+        >>> best_three = replace(method, tracker=trackers.MultiHypothesis(3))
+        >>> len(bcfl.Federation(clients, lambda: nn.Linear(2, 2), best_three).run(1).hypotheses)
+        3
     """
 
     max_hypotheses: int
@@ -60,7 +69,17 @@ class MultiHypothesis:
 
 @dataclass(frozen=True)
 class Greedy:
-    """Greedy tracker: keep the most probable association alone (BCFL-G, Eq. 16)."""
+    """Greedy tracker: keep the most probable association alone (BCFL-G, Eq. 16).
+
+    Example:
+        With `clients` and `method` of the example of `bcfl.Federation`:
+
+        >>> from dataclasses import replace
+        >>> from bcfl import trackers
+        >>> greedy = replace(method, tracker=trackers.Greedy())
+        >>> len(bcfl.Federation(clients, lambda: nn.Linear(2, 2), greedy).run(1).hypotheses)
+        1
+    """
 
     @property
     def candidates_per_parent(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from reprlib import repr as shortened
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -157,8 +157,16 @@ def _run(
         return (yield from _checked(steps, where, association))
     except Exception as error:
         if not _is_of_package(owner):
-            error.add_note(f"raised in {where}")
+            error.add_note(f"raised in {where}{_fields_of(error)}")
         raise
+
+
+def _fields_of(error: Exception) -> str:
+    """What a value of this package holds, where an error is about an attribute that it lacks."""
+    value = error.obj if isinstance(error, AttributeError) else None
+    if not is_dataclass(value) or isinstance(value, type) or not _is_of_package(value):
+        return ""
+    return f"; {type(value).__name__} has {', '.join(field.name for field in fields(value))}"
 
 
 def _is_of_package(owner: object) -> bool:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.commands.shared import Debug, console, explained
+from experiments.commands import completion
+from experiments.commands.shared import Debug, MethodOfRun, console, explained
 
 if TYPE_CHECKING:
     from experiments.reports.client_report import ClientReport, Matrix, Peer, RunHistory
@@ -29,9 +30,13 @@ def explain(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
     *,
     client: Annotated[
-        str | None, typer.Option(help="Name or number of a client; all in a table if left out.")
+        str | None,
+        typer.Option(
+            help="Name or number of a client; all in a table if left out.",
+            autocompletion=completion.clients_of_run,
+        ),
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Method; the best if left out.")] = None,
+    method: MethodOfRun = None,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -249,7 +254,10 @@ def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
 
 
 def _baseline(report: ClientReport) -> ModelScore | None:
-    return next((s for s in report.scores[1:] if not s.model.startswith("cluster ")), None)
+    from experiments.scores.gains import SERVED
+
+    others = (s for s in report.scores[1:] if s.model != SERVED)
+    return next((s for s in others if not s.model.startswith("cluster ")), None)
 
 
 def _stays(report: ClientReport) -> int:

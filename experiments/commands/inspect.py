@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from experiments.commands import completion
 from experiments.commands.outcome import failure_lines
-from experiments.commands.shared import Debug, console, explained, line_width, make_room
+from experiments.commands.shared import (
+    Debug,
+    MethodOfRun,
+    console,
+    explained,
+    line_width,
+    make_room,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -103,6 +111,7 @@ def report(
         str | None,
         typer.Option(
             metavar="METHOD",
+            autocompletion=completion.methods_of_run,
             help="Repeat the first rounds of a method, and show the similarity of the "
             "clients' local models.",
         ),
@@ -127,7 +136,7 @@ def report(
 def graph(
     folder: Folder,
     *,
-    method: Annotated[str | None, typer.Option(help="Method; the best if left out.")] = None,
+    method: MethodOfRun = None,
     seed: Annotated[int | None, typer.Option(help="Seed; the first of the run.")] = None,
     kind: Annotated[GraphKind, typer.Option(help="What the graph shows.")] = GraphKind.CLIENTS,
     format: Annotated[GraphFormat, typer.Option(help="File format.")] = GraphFormat.GRAPHML,

@@ -1,4 +1,4 @@
-"""`bcfl list`: methods, options of a method, scenarios and data sets."""
+"""`bcfl list`: the names that a scenario file takes, and options of what they name."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.commands.completion import with_options
 from experiments.commands.shared import Debug, console, explained
 
 
 class Kind(StrEnum):
     """What can be listed."""
 
-    METHODS = "methods"
-    OPTIONS = "options"
     SCENARIOS = "scenarios"
     DATASETS = "datasets"
+    PARTITIONS = "partitions"
+    MODELS = "models"
+    METHODS = "methods"
+    OPTIONS = "options"
 
 
 @explained
 def list_(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
-    method: Annotated[
-        str | None, typer.Argument(help="For `options`, such as ifca-cam.", metavar="[METHOD]")
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="For `options`: a method, partition or model, such as ifca-cam or dirichlet.",
+            metavar="[NAME]",
+            autocompletion=with_options,
+        ),
     ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -35,17 +43,20 @@ def list_(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """List methods, options of a method, scenarios or data sets."""
+    """List what a scenario file can name, or the options of a method, partition or model."""
     del debug
-    if (kind is Kind.OPTIONS) != (method is not None):
+    if (kind is Kind.OPTIONS) != (name is not None):
         raise ValueError(
-            "bcfl list options takes a METHOD, such as ifca-cam; other lists take none"
+            "bcfl list options takes the NAME of a method, partition or model, such as ifca-cam or "
+            "dirichlet; other lists take none"
         )
     readers: Mapping[Kind, Callable[[], Sequence[Mapping[str, Any]]]] = {
-        Kind.METHODS: _methods,
-        Kind.OPTIONS: lambda: _options(method or ""),
         Kind.SCENARIOS: lambda: _scenarios(data_dir),
         Kind.DATASETS: lambda: _datasets(data_dir),
+        Kind.PARTITIONS: lambda: _components("partitions"),
+        Kind.MODELS: lambda: _components("models"),
+        Kind.METHODS: _methods,
+        Kind.OPTIONS: lambda: _options(name or ""),
     }
     entries = readers[kind]()
     if as_json:
@@ -57,16 +68,41 @@ def list_(
         source = f" ({entry['paper']})" if entry.get("paper") else ""
         text = f"{entry['name']:{width}}   {entry['description']}{source}{note}"
         screen.print(text, soft_wrap=True)
-    if kind in NOTES:
-        screen.print(NOTES[kind], soft_wrap=True)
+    if note := _note(kind, name):
+        screen.print(note, soft_wrap=True)
 
 
 NOTES = {
     Kind.METHODS: "M is a number, as in bcfl-mh-6; suffixes go behind, as in ifca-cam-finetune; "
     "fedavg+ifca is an ensemble",
     Kind.SCENARIOS: "bcfl list datasets says where to put data that are not here",
-    Kind.OPTIONS: "local training: objective.learning_rate and its like, see the table [training]",
+    Kind.PARTITIONS: "for `kind` of [partition]; options: bcfl list options NAME",
+    Kind.MODELS: "for `name` of [model]; options: bcfl list options NAME",
 }
+
+
+def _note(kind: Kind, name: str | None) -> str:
+    """The last line of a list; empty where there is nothing to add."""
+    if kind is not Kind.OPTIONS:
+        return NOTES.get(kind, "")
+    from experiments.config.components import models, partitions
+
+    if name in partitions():
+        return "keys of [partition]; the seed is that of the run, see `seeds`"
+    if name in models():
+        return "keys of [model]"
+    return "local training: objective.learning_rate and its like, see the table [training]"
+
+
+def _components(kind: str) -> list[dict[str, str]]:
+    from bcfl.methods import registered
+    from experiments.config.components import models, partitions
+
+    known = {"partitions": partitions, "models": models}[kind]()
+    entries = {name: one.description for name, one in known.items()}
+    for name, reference in sorted(registered(kind).items()):
+        entries.setdefault(name, f"of a package: {reference}")
+    return [{"name": name, "description": text} for name, text in entries.items()]
 
 
 def _methods() -> list[dict[str, str]]:
@@ -84,13 +120,15 @@ def _methods() -> list[dict[str, str]]:
     return [dict(zip(keys, entry, strict=True)) for entry in (*recipes, *suffixes)]
 
 
-def _options(method: str) -> list[dict[str, Any]]:
-    from bcfl.methods import named
+def _options(name: str) -> list[dict[str, Any]]:
+    from experiments.config.components import OF_THE_DATA, options_of
     from experiments.config.variants import in_text
 
     return [
         {
-            "name": f"{option.name}={in_text(option.default)}",
+            "name": option.name
+            if option.source == OF_THE_DATA
+            else f"{option.name}={in_text(option.default)}",
             "description": f"{option.description} [{option.allowed}]"
             + (f" (default: {option.source})" if option.source else ""),
             "option": option.name,
@@ -98,7 +136,7 @@ def _options(method: str) -> list[dict[str, Any]]:
             "allowed": option.allowed,
             "source": option.source,
         }
-        for option in named(method).options.values()
+        for option in options_of(name).values()
     ]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from experiments.commands import completion
 from experiments.commands.overrides import items, seed_of
 from experiments.commands.shared import INTERRUPTED, NOTHING_MADE, Debug, console, explained
 
@@ -29,6 +30,7 @@ def reproduce(
         typer.Argument(
             help="Tables such as bcfl/1, or papers; lists all tables if left out.",
             metavar="[NAME]...",
+            autocompletion=completion.tables,
         ),
     ] = None,
     *,

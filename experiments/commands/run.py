@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from experiments.commands import completion
 from experiments.commands.outcome import show_results
 from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
@@ -52,6 +53,7 @@ def run(
             "--set",
             metavar="METHOD.OPTION=VALUE",
             help="An option of one method, such as ifca-cam.update=joint; repeatable.",
+            autocompletion=completion.settings,
             rich_help_panel=OF_METHODS,
         ),
     ] = None,
@@ -60,6 +62,7 @@ def run(
         typer.Option(
             metavar="METHOD.OPTION=V1,V2,...",
             help="Try all values, and the product of several grids; select by held-out samples.",
+            autocompletion=completion.settings,
             rich_help_panel=OF_METHODS,
         ),
     ] = None,
@@ -72,7 +75,12 @@ def run(
     ] = None,
     clusters: Annotated[
         str | None,
-        typer.Option(metavar="K", help="Number of clusters, or auto.", rich_help_panel=OF_METHODS),
+        typer.Option(
+            metavar="K",
+            help="Number of clusters, or auto.",
+            autocompletion=completion.clusters,
+            rich_help_panel=OF_METHODS,
+        ),
     ] = None,
     cluster_size: Annotated[
         str | None,
@@ -113,6 +121,7 @@ def run(
         typer.Option(
             metavar="NAME",
             help="Local posteriors of bcfl methods, such as laplace-full; small networks.",
+            autocompletion=completion.posteriors,
             rich_help_panel=OF_METHODS,
         ),
     ] = None,

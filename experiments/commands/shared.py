@@ -9,35 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, get_args
+from typing import Annotated, Any, ParamSpec
 
 import typer
 from rich.console import Console
 
+from experiments.commands import completion
+
 Arguments = ParamSpec("Arguments")
-
-
-def _scenarios(incomplete: str) -> list[str]:
-    from experiments.config.scenario import names
-
-    files = sorted(map(str, Path().glob(f"{incomplete}*.toml"))) if incomplete else []
-    return [name for name in names() if name.startswith(incomplete)] + files
-
-
-def _methods(incomplete: str) -> list[str]:
-    from bcfl.methods import RECIPES, registered
-
-    before, comma, begun = incomplete.rpartition(",")
-    known = [recipe.title.removesuffix("M") for recipe in RECIPES.values()]
-    known += [name for name in registered("methods") if name not in RECIPES]
-    return [f"{before}{comma}{name}" for name in known if name.startswith(begun)]
-
-
-def _executors(incomplete: str) -> list[str]:
-    from bcfl.executors import ExecutorName
-
-    return [name for name in get_args(ExecutorName) if name.startswith(incomplete)]
-
 
 OF_METHODS, OF_WORK, OF_FLOWER = "Options of methods", "Where and how it runs", "Flower"
 """Groups of options in the help of `bcfl run` and `bcfl profile`."""
@@ -46,7 +25,7 @@ ScenarioName = Annotated[
     typer.Argument(
         help="Name of a scenario, or a .toml file.",
         metavar="SCENARIO|FILE",
-        autocompletion=_scenarios,
+        autocompletion=completion.scenarios,
     ),
 ]
 Methods = Annotated[
@@ -54,8 +33,12 @@ Methods = Annotated[
     typer.Option(
         metavar="NAME,...",
         help="Methods in place of the scenario's, such as wecfl,bcfl-g.",
-        autocompletion=_methods,
+        autocompletion=completion.methods,
     ),
+]
+MethodOfRun = Annotated[
+    str | None,
+    typer.Option(help="Method; the best if left out.", autocompletion=completion.methods_of_run),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Executor = Annotated[
@@ -63,7 +46,7 @@ Executor = Annotated[
     typer.Option(
         metavar="NAME",
         help="Executor: auto, loop, batched, graph (on a GPU), processes or flower.",
-        autocompletion=_executors,
+        autocompletion=completion.executors,
         rich_help_panel=OF_WORK,
     ),
 ]

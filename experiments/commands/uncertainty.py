@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from experiments.commands import completion
 from experiments.commands.shared import Debug, console, explained
 
 if TYPE_CHECKING:
@@ -40,7 +41,11 @@ def uncertainty(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
     *,
     method: Annotated[
-        list[str] | None, typer.Option(help="Method; may be repeated; all if left out.")
+        list[str] | None,
+        typer.Option(
+            help="Method; may be repeated; all if left out.",
+            autocompletion=completion.methods_of_run,
+        ),
     ] = None,
     predictive: Annotated[
         list[Kind] | None,
@@ -71,6 +76,7 @@ def uncertainty(
         Query,
         as_json,
         evaluate_run,
+        finetuning_notes,
         named_predictive,
     )
     from experiments.runs.files import RunFiles, write_aside
@@ -84,6 +90,7 @@ def uncertainty(
     notes = [
         f"{p}: not all of its rounds are done; the newest is scored" for p in dict.fromkeys(pending)
     ]
+    notes += finetuning_notes(results)
     write_aside(files.uncertainty, as_json(results))
     write_aside(files.uncertainty_page, render(index.name, results, notes))
     screen = console()

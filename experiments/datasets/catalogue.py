@@ -63,10 +63,19 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
             a function that makes one.
         data_dir: directory that is searched first.
 
+    Returns:
+        The data set, with `inputs` (samples, ...) as float32 and `targets` (samples,) as int64.
+
     Raises:
         DataError: the data set is not found (the message lists the searched directories), the data
             directory does not exist, or the files are corrupt.
         UnknownObjectError: `module:object` cannot be imported, or is of another kind.
+
+    Example:
+        >>> from experiments import datasets
+        >>> digits = datasets.load("optdigits")
+        >>> digits.input_shape, digits.num_outputs
+        ((1, 8, 8), 10)
     """
     return located(name, data_dir)()
 

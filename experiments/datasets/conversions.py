@@ -42,6 +42,13 @@ def from_numpy(
     Raises:
         DataError: see `experiments.datasets.Dataset.from_arrays`; or there is not one writer per
             sample.
+
+    Example:
+        >>> from experiments import datasets
+        >>> inputs, targets = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1]
+        >>> dataset = datasets.from_numpy(inputs, targets, name="mine")
+        >>> dataset.input_shape, dataset.num_outputs
+        ((2,), 2)
     """
     if isinstance(inputs, tuple) and len({np.ndim(part) for part in inputs}) > 1:
         raise DataError(

@@ -14,6 +14,7 @@ from torch import nn
 from bcfl import Model
 from bcfl.architecture import as_model
 from bcfl.methods import imported, keywords, made_by, misfit, reference_of, registered
+from experiments.config.components import SHAPES
 from experiments.config.options import check_keys, chosen, named_arguments, typed_options
 from experiments.datasets import Dataset
 from experiments.models.convolutions import (
@@ -47,8 +48,6 @@ MODELS: Mapping[str, Callable[..., Model]] = {
     "bilstm": bilstm,
 }
 OWN = "a bcfl.Model, a torch.nn.Module, or a function or class that makes one"
-SHAPES = ("input_shape", "inputs", "classes", "outputs")
-"""Arguments that the data set sets, of models that take them."""
 
 
 def build(name: str, config: Mapping[str, Any]) -> Model:

@@ -37,7 +37,14 @@ def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
 
 
 def fashion_cnn_gn(classes: int = 10) -> Model:
-    """See `experiments.models.fashion_cnn`; with group normalisation."""
+    """Network of `experiments.models.fashion_cnn` with group normalisation.
+
+    Args:
+        classes: number of classes.
+
+    Raises:
+        ValueError: there is no class.
+    """
     return fashion_cnn(classes, "group")
 
 

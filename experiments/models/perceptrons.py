@@ -77,9 +77,9 @@ def linear(
 
 
 def mlp_of(input_shape: Sequence[int], classes: int, hidden: Sequence[int] = (32,)) -> Model:
-    """Multilayer perceptron by named hyperparameters, as in configuration files.
+    """Multilayer perceptron with ReLU, for samples of any shape.
 
-    See `experiments.models.mlp`.
+    The network of `experiments.models.mlp`, by named hyperparameters as in scenario files.
 
     Args:
         input_shape: shape of a sample.

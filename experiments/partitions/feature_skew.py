@@ -64,12 +64,23 @@ def rotated(
         seed: seed of the partition.
         **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
+    Returns:
+        A sequence of `bcfl.ClientData`, with the groups and the sizes of the partition.
+
     Raises:
         ValueError: an argument is out of range, or the inputs are not images of a suitable shape.
 
     References:
         Ghosh, Chung, Yin, Ramchandran (2020), "An efficient framework for clustered federated
         learning", section 6.2: rotated MNIST.
+
+    Example:
+        >>> from experiments import datasets, partitions
+        >>> partition = partitions.rotated(datasets.load("optdigits"), groups=2, clients=4)
+        >>> partition.groups
+        {'client-00': 0, 'client-01': 0, 'client-02': 1, 'client-03': 1}
+        >>> partition[0].num_samples
+        {'train': 338, 'test': 112}
     """
     split = Split(**options)
     check_clients(dataset, clients, split, groups)

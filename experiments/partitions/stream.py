@@ -59,19 +59,19 @@ def stream(  # noqa: PLR0913 - keywords with defaults
     Args:
         dataset: data set, divided evenly at random among clients and steps.
         clients: number of clients.
-        concept: difference of concept 1 from concept 0; see
-            `experiments.partitions.concepts.CONCEPTS`. `rotations` has four, images turned by 0,
-            90, 180 and 270 degrees.
+        concept: difference of concept 1 from concept 0: `label-halves`, `random-label-halves`,
+            `shifted-labels`, `noisy`, `merged-labels`, or `rotations`, which has four concepts,
+            images turned by 0, 90, 180 and 270 degrees.
         steps: number of time steps.
         order: `sequential`: all clients have the same concept, which changes to the next every two
             steps; `multi-task`: each client starts with a random concept and changes to the next at
             each step with probability 0.5.
         seed: seed of the partition.
         noise: variance and amount of the concept `noisy`; those of its data set by default.
-        by_index: of the concept `noisy`, see `experiments.partitions.concepts.Noise`.
-        standardised: whether pixels are standardised, see
-            `experiments.partitions.concepts.standardised_pixels`; noisy ones are then clipped to
-            [-1, 1].
+        by_index: of the concept `noisy`, whether sample i of each view has the same noise, as in
+            the authors' program.
+        standardised: whether each pixel is scaled to mean 0 and deviation 1 over all samples; noisy
+            ones are then clipped to [-1, 1].
         **options: `test_fraction`, `min_samples` (of each step), ...; see
             `experiments.partitions.Split`.
 

@@ -62,11 +62,11 @@ def noisy(
     Args:
         dataset: data set, divided evenly at random; each sample is used once.
         clients: number of clients; those with even numbers have the original samples.
-        noise: variance of the Gaussian noise, and share of salt-and-pepper pixels; those of `NOISE`
-            by default.
-        by_index: see `experiments.partitions.concepts.Noise`.
-        standardised: whether all clients' pixels are standardised; see
-            `experiments.partitions.concepts.standardised_pixels`.
+        noise: variance of the Gaussian noise, and share of salt-and-pepper pixels; those of FAACL
+            for the data set by default.
+        by_index: whether sample i of each view has the same noise, as in the authors' program,
+            which leaks the noise of test samples into training.
+        standardised: whether each pixel is scaled to mean 0 and deviation 1 over all samples.
         seed: seed of the partition and of the noise.
         **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 

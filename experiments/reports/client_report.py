@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import entr
 
-from bcfl import ClientData, Run
+from bcfl import ClientData, Method, Run
 from bcfl.data import TEST, Schedule, at_step
 from bcfl.hypotheses import UNSEEN, best_matching, smoothed_associations
 from experiments.partitions import occurrences
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state, restore
-from experiments.scores.gains import ModelScore, model_scores
+from experiments.scores.gains import ModelScore, finetuned_scores, model_scores
 
 if TYPE_CHECKING:
     from experiments.runs.runner import Experiment
@@ -63,8 +63,9 @@ class ClientReport:
         filtered: (rounds, clusters) association probabilities given the rounds up to each round.
         smoothed: (rounds, clusters) association probabilities of each round given all rounds.
         peers: all other clients by descending probability of sharing a cluster.
-        scores: test scores of the served mixture, of each cluster's model, then of FedAvg where it
-            was run; empty without test samples.
+        scores: test scores of the client's fine-tuned model where the method has one, then of what
+            serves it, of each cluster's model, and of FedAvg where it was run; empty without test
+            samples.
         prediction_entropy: mean entropy over its test samples, nats; NaN without test samples.
         association_uncertainty: the part of `prediction_entropy` that comes from the unknown
             association, nats.
@@ -104,6 +105,7 @@ class RunHistory:
 
     Attributes:
         pair: the method and seed.
+        method: the method.
         rounds: number of rounds of the scenario.
         run: what it had learned by its newest checkpoint; its executor reaches the clients.
         clients: the clients' data of all time steps, in the order of the rows of all matrices.
@@ -117,6 +119,7 @@ class RunHistory:
     """
 
     pair: Pair
+    method: Method
     rounds: int
     run: Run
     clients: Sequence[ClientData]
@@ -135,10 +138,14 @@ class RunHistory:
     def client_reports(self, clients: Sequence[str] | None = None) -> list[ClientReport]:
         """Reports of the named clients, of all clients by default."""
         names = self.names if clients is None else clients
-        scores = self.run.ask(model_scores(self.run.hypotheses, names, self.run.model))
+        hypotheses, model, pooling = self.run.hypotheses, self.run.model, self.method.pooling
+        tuned = self.run.ask(finetuned_scores(hypotheses, names, model, self.method))
+        plain = self.run.ask(model_scores(hypotheses, names, model, pooling=pooling))
+        scores = {client: [*tuned.get(client, ()), *found] for client, found in plain.items()}
         if self.baseline is not None:
-            hypotheses = self.baseline.hypotheses
-            baseline = model_scores(hypotheses, names, self.run.model, BASELINE, clusters=False)
+            baseline = model_scores(
+                self.baseline.hypotheses, names, model, BASELINE, clusters=False
+            )
             for client, score in self.baseline.ask(baseline).items():
                 scores[client] += score
         return [self._client_report(self.names.index(n), scores.get(n, ())) for n in names]
@@ -211,6 +218,7 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
     schedule = Schedule.of(restored.clients, planned)
     return RunHistory(
         pair=pair,
+        method=restored.federation.method,
         rounds=planned,
         run=restored.run,
         clients=restored.clients,

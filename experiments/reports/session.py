@@ -35,6 +35,12 @@ def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run"
         ValueError: no run is given, or its name cannot be that of a folder.
         TypeError: `runs` holds anything but runs.
         IsADirectoryError: `path` is a folder.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> import experiments
+        >>> path = experiments.report(run, "report.html")  # doctest: +SKIP
     """
     named = _named(runs, name)
     saving.check_saved(named, {})

@@ -70,7 +70,10 @@ TERMS: dict[str, Term] = {
     "noise": Term("uniform noise detected by the OOD score, AUROC.", 1),
     "by entropy": Term("the same detected by entropy, AUROC.", 1),
     "by MI": Term("the same detected by mutual information of label and model, AUROC.", 1),
-    "time": Term("wall-clock time of all rounds."),
+    "time": Term(
+        "wall-clock time of training, scoring, server work and tests in all rounds; "
+        "beliefs, logging and checkpoints are not in it."
+    ),
     "trainings requested": Term("local trainings that all hypotheses asked for."),
     "trainings run": Term("local trainings left after equal ones were run once."),
     "sent": Term("payload that a client is sent in a round, in units of FedAvg's."),

@@ -40,6 +40,7 @@ class Result:
         predictions: predictions of all clients.
         association: scores of the pairs of clients, see `bcfl.analysis.pairs`; they do not depend
             on the rule.
+        finetunes: whether clients fine-tune the models of the method, which is not scored here.
     """
 
     pair: Pair
@@ -48,6 +49,7 @@ class Result:
     parts: Mapping[str, Mapping[str, float]]
     predictions: Predicted
     association: Mapping[str, float] = field(default_factory=dict)
+    finetunes: bool = False
 
     @property
     def label(self) -> str:
@@ -112,9 +114,20 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
         if not evaluation.tested:
             raise ValueError("no client has two test samples, one to tune with and one to score")
         any_checkpoint = True
-        yield from _results(evaluation, pair, query)
+        finetunes = restored.federation.method.finetuned is not None
+        for result in _results(evaluation, pair, query):
+            yield replace(result, finetunes=finetunes)
     if not any_checkpoint:
         raise ValueError(f"there is no checkpoint of {', '.join(methods)} in {folder}")
+
+
+def finetuning_notes(results: Sequence[Result]) -> list[str]:
+    """A note on each method whose clients fine-tune: here the models are scored before that."""
+    return [
+        f"{method}: scored are the models of the clusters, before clients fine-tune them; the "
+        "report and `bcfl compare` score the fine-tuned models"
+        for method in dict.fromkeys(r.pair.method for r in results if r.finetunes)
+    ]
 
 
 def _results(evaluation: UncertaintyEvaluation, pair: Pair, query: Query) -> Iterator[Result]:

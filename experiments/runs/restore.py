@@ -166,6 +166,10 @@ def open_runs(folder: str | Path) -> FinishedRuns:
     Args:
         folder: folder of the run.
 
+    Returns:
+        A mapping from (method, seed) to the finished run, whose `rows` are the scores and costs of
+        its rounds, and whose `run` is a `bcfl.Run`.
+
     Raises:
         ValueError: there is no run in the folder, none is finished, or a file that all need is
             damaged.
@@ -173,6 +177,18 @@ def open_runs(folder: str | Path) -> FinishedRuns:
     Warns:
         DamagedRunWarning: the rounds of a method and seed are damaged or missing, so that it is
             left out.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> import experiments
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     found = experiments.open(run.save(folder, name="ifca"))
+        >>> list(found)
+        [('ifca', 0)]
+        >>> found["ifca", 0].rows[-1]["ari"]
+        1.0
     """
     folder = as_path("folder", folder)
     index, setup, runs = read_index(folder), setup_of(folder), FinishedRuns()

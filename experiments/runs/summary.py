@@ -61,9 +61,10 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
     of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
     clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
-    5); seconds and trainings are sums over all rounds; costs are in units of FedAvg, and traffic is
-    in MB of the first, the mean and the largest round, see `experiments.scores.costs`; with
-    differential privacy releases and epsilon are those of the whole run.
+    5); seconds, those of the four phases, and trainings are sums over all rounds; costs are in
+    units of FedAvg, and traffic is in MB of the first, the mean and the largest round, see
+    `experiments.scores.costs`; with differential privacy releases and epsilon are those of the
+    whole run.
 
     Args:
         rounds: at least one round.
@@ -77,7 +78,7 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
         **{name: _mean([row.get(name) for row in last]) for name in OF_SOME if name in last[-1]},
         **always,
         "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
-        "seconds": _sum([row["seconds"]["total"] for row in rounds]),
+        "seconds": _sum([row["seconds"][phase] for row in rounds for phase in rows.PHASES]),
         **summed,
         **costs.over_rounds(rounds),
         **costs.traffic(rounds),

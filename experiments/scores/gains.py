@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from bcfl.analysis import metrics
 from bcfl.data import TEST
 from bcfl.hypotheses import Posterior
-from bcfl.protocol import Exchange, Score, Steps
-from bcfl.rounds import STATISTICS, served_mixture
+from bcfl.protocol import Exchange, Pooling, Score, Steps
+from bcfl.rounds import STATISTICS, evaluate_finetuned, served_mixture
 
 if TYPE_CHECKING:
-    from bcfl import HypothesisSet, Model
+    from bcfl import HypothesisSet, Method, Model
 
 SERVED = "what serves it"
+FINE_TUNED = "fine-tuned by it"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ def model_scores(
     name: str = SERVED,
     *,
     clusters: bool = True,
+    pooling: Pooling = "probabilities",
 ) -> Steps[dict[str, list[ModelScore]]]:
     """Ask clients for the scores of what serves them, then of each cluster's model alone.
 
@@ -54,6 +56,7 @@ def model_scores(
         model: the architecture.
         name: what the first score is called.
         clusters: whether to score the clusters.
+        pooling: `logits` where the models that serve a client are an ensemble.
 
     Returns:
         Scores by client; clients without test samples have none.
@@ -64,7 +67,7 @@ def model_scores(
     for client in clients:
         mixture = served_mixture(hypotheses, client)
         models |= {posterior.key: posterior for posterior in mixture}
-        rows.append((client, name, _score(client, mixture, model)))
+        rows.append((client, name, _score(client, mixture, model, pooling)))
         rows += [
             (client, f"cluster {index}", _score(client, {posterior: 1.0}, model))
             for index, posterior in enumerate(best)
@@ -77,9 +80,36 @@ def model_scores(
     return scores
 
 
-def _score(client: str, mixture: Mapping[Posterior, float], model: Model) -> Score:
+def finetuned_scores(
+    hypotheses: HypothesisSet, clients: Iterable[str], model: Model, method: Method
+) -> Steps[dict[str, list[ModelScore]]]:
+    """Ask clients to fine-tune what serves them, then for the scores of the result.
+
+    Args:
+        hypotheses: with their models.
+        clients: who is asked.
+        model: the architecture.
+        method: whose objective clients fine-tune by; without one, nobody is asked.
+
+    Returns:
+        One score by client; clients without test samples have none.
+    """
+    if method.finetuned is None:
+        return {}
+    sums = yield from evaluate_finetuned(
+        hypotheses, tuple(clients), method.finetuned, model, pooling=method.pooling
+    )
+    return {client: [_model_score(FINE_TUNED, found, model)] for client, found in sums.items()}
+
+
+def _score(
+    client: str,
+    mixture: Mapping[Posterior, float],
+    model: Model,
+    pooling: Pooling = "probabilities",
+) -> Score:
     keys = tuple(posterior.key for posterior in mixture)
-    statistic = STATISTICS[model.likelihood](tuple(mixture.values()))
+    statistic = STATISTICS[model.likelihood](tuple(mixture.values()), pooling)
     return Score(client=client, models=keys, statistic=statistic, view=TEST)
 
 

@@ -75,6 +75,14 @@ def diagonal_curvature(  # noqa: PLR0913 - keywords with defaults
         UnsupportedLayerError: If a layer has parameters but no rule, is called twice, or a forward
             of its own; if a parameter is used twice; or if samples are mixed.
         ValueError: If names are unknown, shapes don't fit, or `mc_ggn` has no generator.
+
+    Example:
+        >>> import torch
+        >>> from posteriors import diagonal_curvature
+        >>> network = torch.nn.Linear(1, 2)
+        >>> _ = torch.nn.init.zeros_(network.weight), torch.nn.init.zeros_(network.bias)
+        >>> diagonal_curvature(network, torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1]))
+        tensor([1.2500, 1.2500, 0.5000, 0.5000])
     """
     _check_names(kind, likelihood)
     if inputs.ndim == 0 or len(inputs) == 0 or len(targets) != len(inputs):

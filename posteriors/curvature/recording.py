@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 
-from posteriors.curvature.layers.rules import UnsupportedLayerError, rule_for
+from posteriors.curvature.layers.rules import UnsupportedLayerError, named, rule_for
 from posteriors.networks.functional import outputs_of, own_copy
 
 PROBED = 3
@@ -131,10 +131,10 @@ def require_exact_rules(module: nn.Module, layers: Mapping[nn.Module, str], inpu
     called = Counter(call.layer for call in calls)
     for layer, name in layers.items():
         if called[layer] > 1:
-            raise UnsupportedLayerError(f"layer {name!r} is called twice in a forward pass")
+            raise UnsupportedLayerError(f"{named(name, layer)} is called twice in a forward pass")
         if any(uses[id(parameter)] > 1 for parameter in layer.parameters(recurse=False)):
             raise UnsupportedLayerError(
-                f"a parameter of layer {name!r} is used twice in a forward pass"
+                f"a parameter of {named(name, layer)} is used twice in a forward pass"
             )
     trained = [p for p in module.parameters() if p.requires_grad]
     if trained and not outputs.requires_grad:

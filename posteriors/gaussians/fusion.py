@@ -103,6 +103,18 @@ def fuse(
 
     References:
         "A Bayesian framework for clustered federated learning", equation 8.
+
+    Example:
+        >>> import torch
+        >>> from posteriors import DiagonalGaussian, LocalPosterior, fuse
+        >>> prior = DiagonalGaussian.isotropic(torch.zeros(1), 1.0)
+        >>> local = [
+        ...     LocalPosterior(mean=mean, curvature=torch.ones(1), used=prior, num_samples=10)
+        ...     for mean in torch.tensor([[1.0], [2.0]])
+        ... ]
+        >>> fused = fuse("precision_weighted", prior, local)
+        >>> fused.posterior.mean, fused.posterior.precision
+        (tensor([1.5000]), tensor([3.]))
     """
     _check_options(rule, floor, cap)
     sums = _Sums(prior, rule)

@@ -33,6 +33,13 @@ class DiagonalGaussian:
         TypeError: If a tensor is not floating-point, or the two differ in dtype or device.
         ValueError: If shapes do not match, the mean is not finite, or the precision is negative or
             not finite.
+
+    Example:
+        >>> import torch
+        >>> from posteriors import DiagonalGaussian
+        >>> gaussian = DiagonalGaussian(torch.zeros(3), torch.tensor([1.0, 2.0, 4.0]))
+        >>> gaussian.variance
+        tensor([1.0000, 0.5000, 0.2500])
     """
 
     mean: Tensor

@@ -25,6 +25,9 @@ def carry(
         base: Prior of the first round, of the same shape.
         decay: Share of the precision that `forget` keeps per round, in [0, 1].
 
+    Returns:
+        The prior, of the same shape.
+
     Raises:
         ValueError: If the memory is unknown, the decay out of range or the shapes differ.
     """

@@ -25,12 +25,23 @@ def merge(gaussians: Sequence[DiagonalGaussian], log_weights: ArrayLike) -> Diag
         gaussians: Components of equal shape, (..., parameters).
         log_weights: Log weights in nats, (components,), of any common offset; -inf drops one.
 
+    Returns:
+        The Gaussian, (..., parameters).
+
     Raises:
         ValueError: If there is no component of positive weight, numbers or shapes differ, a log
             weight is NaN or +inf, or one of several components has a zero precision.
 
     References:
         "A Bayesian framework for clustered federated learning", equations 19 and 20.
+
+    Example:
+        >>> import torch
+        >>> from posteriors import DiagonalGaussian, merge
+        >>> parts = [DiagonalGaussian(torch.tensor([m]), torch.tensor([1.0])) for m in (-1.0, 1.0)]
+        >>> merged = merge(parts, [0.0, 0.0])
+        >>> merged.mean, merged.variance
+        (tensor([0.]), tensor([2.]))
     """
     return merge_by("moment_matched", gaussians, log_weights)
 

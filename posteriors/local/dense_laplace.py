@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.gauss_newton import gauss_newton_matrix
+from posteriors.curvature.layers.rules import named
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import DenseCurvature
 from posteriors.curvature.recording import require_separate_samples
@@ -52,7 +53,9 @@ class LastLayerLaplace:
         name, layer = _last_layer(module, inputs)
         own = [f"{name}.{parameter}" if name else parameter for parameter, _ in _own(layer)]
         if not all(value.requires_grad for _, value in _own(layer)):
-            raise UnsupportedFitError(f"laplace-last-layer needs layer {name!r} to be trainable")
+            raise UnsupportedFitError(
+                f"laplace-last-layer needs {named(name, layer)} to be trainable"
+            )
         indices = indices_of(module, set(own))
         _refuse_many("laplace-last-layer", len(indices), self.max_parameters)
         return indices

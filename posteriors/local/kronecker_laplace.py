@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from posteriors.curvature.layers.rules import WITHOUT_RULES, layers_with_parameters
+from posteriors.curvature.layers.rules import WITHOUT_RULES, layers_with_parameters, named
 from posteriors.curvature.likelihood import Likelihood, check_targets
 from posteriors.curvature.recording import require_exact_rules
 from posteriors.gaussians.covariance import standard_normal
@@ -190,13 +190,13 @@ def _check_layers(module: nn.Module, inputs: Tensor) -> None:
         has_own = any(True for _ in layer.parameters(recurse=False))
         if has_own and not isinstance(layer, nn.Linear | nn.Conv2d):
             raise UnsupportedFitError(
-                f"laplace-kron has no rule for layer {name!r} ({type(layer).__name__}); "
+                f"laplace-kron has no rule for {named(name, layer)}; "
                 "it takes Linear and Conv2d layers, and layers without parameters; local "
                 f"posteriors that need no rule are {WITHOUT_RULES}"
             )
         if has_own and is_altered(layer):
             raise UnsupportedFitError(
-                f"laplace-kron needs layers without hooks, layer {name!r} has some"
+                f"laplace-kron needs layers without hooks, {named(name, layer)} has some"
             )
     with eval_mode(module), torch.enable_grad():
         require_exact_rules(module, layers_with_parameters(module), inputs)

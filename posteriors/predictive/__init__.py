@@ -1,7 +1,6 @@
 """Predictions from posteriors over network parameters.
 
-predictive       `Predictive` and its kinds: `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`,
-                 `ClosedForm`
+predictive       `Predictive`, as `PlugIn`, `Draws`, `MonteCarlo`, `Linearised`, `ClosedForm`
 labels           `EachLabel`: each of several labels as absent or present
 links            `apply_link`, `link_logits`: Gaussian logits -> class probabilities; `temper`
 mixture          `predict_mixture`: mixture of posteriors, entropy decomposed into three parts

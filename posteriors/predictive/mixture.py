@@ -46,6 +46,9 @@ def predict_mixture(
         num_members: Number of draws from each posterior.
         generator: Source of randomness.
 
+    Returns:
+        The mean probabilities (samples, classes) and the parts of their entropy (samples,), nats.
+
     Raises:
         ValueError: If numbers differ, all weights are 0 or one is negative.
     """

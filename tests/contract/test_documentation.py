@@ -7,7 +7,6 @@ import re
 import sys
 from functools import cached_property
 from pathlib import Path
-from pkgutil import walk_packages
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 from torch import nn
 
 import bcfl
-from bcfl import ClientData, Federation, Model, Run, methods
+from bcfl import ClientData, Federation, HypothesisSet, Model, Run, methods
 from bcfl.analysis.rows import privacy_columns
 from experiments.runs.summary import as_csv
 
@@ -42,6 +41,19 @@ DRAWN = (
 """Commands of formulas that the pages are known to draw; others may show as text."""
 REFERENCE = re.compile(r"`([a-zA-Z_]\w*(?:\.\w+)+)[`(]")
 SEE = re.compile(r"[Ss]ee\s+(?:also\s+)?`(\w+)`")
+MET_FIRST = """
+bcfl.Federation bcfl.Federation.run bcfl.ClientData bcfl.ClientData.from_arrays bcfl.View bcfl.Model
+bcfl.Objective bcfl.Association bcfl.HypothesisSet bcfl.Prediction bcfl.drive bcfl.Run
+bcfl.Run.association_graph bcfl.Run.association_probabilities bcfl.Run.co_association
+bcfl.Run.metrics bcfl.Run.predict bcfl.Run.predict_new bcfl.Run.save bcfl.Run.to_dataframe
+bcfl.methods.available bcfl.methods.build bcfl.analysis.accumulated_association_graph
+bcfl.analysis.association_graph bcfl.analysis.client_cluster_graph bcfl.analysis.hypothesis_tree
+bcfl.policies.Policy bcfl.policies.candidate bcfl.policies.ranked bcfl.trackers.Consensus
+bcfl.trackers.Greedy bcfl.trackers.MultiHypothesis assignment assignment.association_marginals
+assignment.best_assignment assignment.iter_assignments assignment.m_best_assignments
+posteriors.DiagonalGaussian posteriors.fuse posteriors.merge posteriors.diagonal_curvature
+experiments.open experiments.report experiments.datasets.load experiments.partitions.rotated
+"""
 ENTRY_POINTS = {"bcfl.datasets", "bcfl.partitions", "bcfl.models"}
 WORDS = ("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training")
 
@@ -145,14 +157,58 @@ def test_the_reference_lists_every_public_name_once_with_its_summary(reference):
     assert len({id(each) for each in objects}) == len(objects)
 
 
-@pytest.mark.parametrize("package", ["bcfl", "posteriors"])
-def test_examples_in_docstrings_are_true(package):
-    root = importlib.import_module(package)
-    for found in walk_packages(root.__path__, f"{package}."):
-        path = Path(root.__path__[0]).parent / Path(*found.name.split("."))
-        sources = (path.with_suffix(".py"), path / "__init__.py")
-        if any(each.exists() and ">>> " in each.read_text("utf-8") for each in sources):
-            assert doctest.testmod(importlib.import_module(found.name)).failed == 0
+def documented(reference):
+    """Public modules, classes, functions and methods with a docstring, by their full names."""
+    found = {}
+    for module in reference.MODULES:
+        found[module] = importlib.import_module(module)
+        for name, value in reference.public(module).items():
+            found.setdefault(f"{module}.{name}", value)
+            members = vars(value).items() if inspect.isclass(value) else ()
+            found |= {f"{module}.{name}.{k}": v for k, v in members if not k.startswith("_")}
+    first = {id(value): name for name, value in reversed(found.items()) if has_text(value)}
+    return {name: found[name] for name in reversed(first.values())}
+
+
+def has_text(value):
+    method = inspect.isroutine(value) or isinstance(value, property | cached_property)
+    return (inspect.ismodule(value) or inspect.isclass(value) or method) and value.__doc__
+
+
+@pytest.fixture(scope="module")
+def examples(reference):
+    """The examples of all public docstrings by their full names."""
+    parser = doctest.DocTestParser()
+    texts = {name: inspect.cleandoc(value.__doc__) for name, value in documented(reference).items()}
+    return {
+        name: parser.get_doctest(text, {}, name, None, 0)
+        for name, text in texts.items()
+        if ">>> " in text
+    }
+
+
+def test_examples_in_docstrings_are_true(examples):
+    """Each by itself, or with the names of the example that it says it is with."""
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    federation = examples["bcfl.Federation"]
+    runner.run(federation, clear_globs=False)
+    for name, example in examples.items():
+        if name != "bcfl.Federation":
+            shared = "example of `bcfl.Federation`" in example.docstring
+            example.globs = dict(federation.globs) if shared else {}
+            runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_names_that_people_meet_first_have_an_example(examples):
+    assert MET_FIRST.split() == [name for name in MET_FIRST.split() if name in examples]
+
+
+def test_no_example_is_left_out_of_the_test(examples, reference):
+    packages = {module.partition(".")[0] for module in reference.MODULES}
+    paths = [path for package in packages for path in (ROOT / package).rglob("*.py")]
+    written = [re.findall(r"^\s*>>> ", path.read_text("utf-8"), flags=re.M) for path in paths]
+    assert sum(map(len, written)) == sum(len(each.examples) for each in examples.values())
 
 
 def name_of(page):
@@ -192,23 +248,6 @@ def test_names_of_the_packages_are_there(page):
         assert exists(name), name
 
 
-def documented(reference):
-    """Public modules, classes, functions and methods by their full names."""
-    found = {}
-    for module in reference.MODULES:
-        found[module] = importlib.import_module(module)
-        for name, value in reference.public(module).items():
-            found[f"{module}.{name}"] = value
-            members = vars(value).items() if inspect.isclass(value) else ()
-            found |= {f"{module}.{name}.{k}": v for k, v in members if not k.startswith("_")}
-    return {name: value for name, value in found.items() if has_text(value)}
-
-
-def has_text(value):
-    methods_too = inspect.isroutine(value) or isinstance(value, property | cached_property)
-    return inspect.ismodule(value) or inspect.isclass(value) or methods_too
-
-
 def test_references_in_docstrings_are_full_names(reference):
     """What `help` takes: no name of a module or class without its package."""
     packages = {module.partition(".")[0] for module in reference.MODULES}
@@ -232,6 +271,15 @@ def test_help_of_a_run_shows_methods_that_take_the_run_as_self():
         if inspect.isfunction(value) and not name.startswith("__"):
             assert next(iter(inspect.signature(value).parameters)) == "self", name
             assert not re.search(r"^ +runs?: ", value.__doc__ or "", flags=re.MULTILINE), name
+
+
+@pytest.mark.parametrize("owner", [Federation, Run, HypothesisSet, ClientData])
+def test_help_says_what_methods_return(owner):
+    for name, value in vars(owner).items():
+        method = getattr(value, "__func__", value)
+        if not name.startswith("_") and inspect.isfunction(method):
+            nothing = inspect.signature(method).return_annotation in (None, "None")
+            assert nothing or re.search(r"^ +Returns:$", method.__doc__, flags=re.M), name
 
 
 def test_defaults_that_were_measured_name_the_section_of_a_study():

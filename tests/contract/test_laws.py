@@ -12,7 +12,9 @@ def one_class():
     """Four clients that hold one class each, and no test samples."""
     random = np.random.default_rng(0)
     return [
-        ClientData.from_arrays(f"c{i}", (random.normal(size=(6, 3)), np.full(6, i % 2)))
+        ClientData.from_arrays(
+            f"c{i}", (random.normal(size=(6, 3)), np.full(6, i % 2)), group=i % 2
+        )
         for i in range(4)
     ]
 
@@ -92,7 +94,7 @@ def test_clients_of_one_class_without_test_data_are_clients(
 def test_clients_of_equal_data_make_a_federation(name, recipe, federation, assert_lawful):
     """Distances of zero, ties of all kinds; a cluster without trainings keeps its model."""
     x = np.random.default_rng(1).normal(size=(6, 3))
-    clients = [ClientData.from_arrays(f"c{i}", (x, [0, 1, 0, 1, 0, 1])) for i in range(4)]
+    clients = [ClientData.from_arrays(f"c{i}", (x, [0, 1, 0, 1, 0, 1]), group=0) for i in range(4)]
     method = recipe(name, objective=Objective(local_steps=4, batch_size=1000))
     states = []
     run = federation(method, clients=clients).run(2, on_round=lambda s, _: states.append(s))

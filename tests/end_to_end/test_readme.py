@@ -86,7 +86,7 @@ def test_two_kinds_of_clients_are_told_apart(own):
 
 def test_some_client_is_not_sure(unsure):
     run = unsure["run"]
-    row = run.association_probabilities()[unsure["unsure"]]
+    row = run.association_dataframe().loc[unsure["unsure"]].to_numpy()
     assert row.max() < 0.8
     assert set(unsure["graph"]) == set(run.clients)
     np.testing.assert_allclose(np.diag(unsure["together"]), 1.0)

@@ -14,7 +14,7 @@ from experiments.cli import app
 
 TOTAL = 12
 DRAW = random.Random(2026)
-MOMENTS = [0.0, *(round(DRAW.uniform(0.05, 0.95), 3) for _ in range(2))]
+MOMENTS = [0.0, round(DRAW.uniform(0.05, 0.95), 3)]
 
 
 def rounds_done(folder):
@@ -80,7 +80,7 @@ def test_killed_with_several_jobs_no_worker_survives(tiny, whole, bcfl, read_met
     assert read_metrics(folder) == read_metrics(whole[0])
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_control_c_ends_the_round_and_names_the_command_to_resume(
     jobs, tiny, whole, bcfl, read_metrics, tmp_path
 ):

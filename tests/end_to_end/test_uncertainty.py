@@ -102,7 +102,8 @@ def test_a_damaged_method_is_left_out_and_told(folder, tmp_path):
             rows = json.loads((damaged / "uncertainty.json").read_text())
             assert {row["method"] for row in rows} == {"bcfl-mht-4"}
     assert result.exit_code == 2
-    assert "isn't as it was written" in result.stderr
+    assert str(rounds) in result.stderr
+    assert f"delete {rounds.parent} to run this method and seed again" in result.stderr
 
 
 def test_a_value_at_the_end_of_those_tried_is_told_as_on_the_page(folder, monkeypatch):

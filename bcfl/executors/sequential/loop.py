@@ -9,7 +9,8 @@ from functools import cached_property
 import torch
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TRAIN, ClientData, View
+from bcfl.data.clients import ClientData, View
+from bcfl.data.names import TRAIN
 from bcfl.executors.attempts import attempted
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.sequential.flat_module import FlatModule, aligned

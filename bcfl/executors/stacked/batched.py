@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import TRAIN, ClientData
+from bcfl.data.clients import ClientData
+from bcfl.data.names import TRAIN
 from bcfl.executors.config import checked_memory
 from bcfl.executors.executor import Outcomes
 from bcfl.executors.memory import budget

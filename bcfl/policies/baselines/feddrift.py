@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.baselines.linkage import (

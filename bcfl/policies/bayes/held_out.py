@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignment import exact_sum
-from bcfl.data.clients import VALIDATION
+from bcfl.data.names import VALIDATION
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.bayes.association_prior import AssociationPrior
 from bcfl.policies.context import RoundContext

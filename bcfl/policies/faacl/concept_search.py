@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bcfl.data.clients import VALIDATION
-from bcfl.data.streams import VALIDATION_MEMORY
+from bcfl.data.names import VALIDATION, VALIDATION_MEMORY
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, ClassVar
 
-from bcfl.data.clients import VALIDATION
+from bcfl.data.names import VALIDATION
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.context import RoundContext
 from bcfl.protocol.requests import Exchange, Replies, Score, Steps

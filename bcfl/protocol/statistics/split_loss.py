@@ -66,6 +66,8 @@ class SplitLoss(Loss):
 
     def part_trouble(self, part: object, model: Model, num_models: int) -> str:
         """See `Statistic.part_trouble`."""
-        if not isinstance(part, SplitLossSum) or not is_sum(part.first_half):
+        if not isinstance(part, SplitLossSum):
             return "no losses of two halves"
+        if not is_sum(part.first_half):
+            return "a loss that is not finite, of half of the samples"
         return super().part_trouble(part, model, num_models)

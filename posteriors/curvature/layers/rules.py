@@ -46,7 +46,10 @@ LAYER_RULES: Mapping[type[nn.Module], LayerRule] = MappingProxyType(
 )
 
 SUPPORTED = ", ".join(kind.__name__ for kind in LAYER_RULES)
-WITHOUT_RULES = "laplace-last-layer, laplace-full, variational and nuts"
+WITHOUT_RULES = (
+    "laplace-last-layer, laplace-full (at most 3,000 parameters), variational (slow) and nuts (at "
+    "most 200 parameters)"
+)
 """Local posteriors of networks with any layers, such as recurrent ones and attention."""
 
 
@@ -64,6 +67,17 @@ class UnsupportedLayerError(ValueError):
     """A module computes something that no layer rule covers exactly."""
 
 
+def named(name: str, layer: nn.Module) -> str:
+    """A layer in words.
+
+    Args:
+        name: Its name in the network; empty for the network itself.
+        layer: The layer.
+    """
+    kind = type(layer).__name__
+    return f"layer {name!r} ({kind})" if name else f"the network itself ({kind})"
+
+
 def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
     """Layers that own parameters, mapped to their names.
 
@@ -79,7 +93,7 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
         parameters = list(layer.parameters(recurse=False))
         if parameters and rule_for(layer) is None:
             raise UnsupportedLayerError(
-                f"layer {name!r} ({type(layer).__name__}) has parameters but no curvature rule; "
+                f"{named(name, layer)} has parameters but no curvature rule; "
                 f"supported are {SUPPORTED}, and layers without parameters; local posteriors that "
                 f"need no rule are {WITHOUT_RULES}"
             )
@@ -101,7 +115,7 @@ def _refuse_scaled_lookups(name: str, layer: nn.Module) -> None:
         layer.max_norm is not None or layer.scale_grad_by_freq or layer.sparse
     ):
         raise UnsupportedLayerError(
-            f"layer {name!r} (Embedding) must have neither max_norm, scale_grad_by_freq nor sparse"
+            f"{named(name, layer)} must have neither max_norm, scale_grad_by_freq nor sparse"
         )
 
 
@@ -110,7 +124,7 @@ def _refuse_other_parameters(name: str, layer: nn.Module) -> None:
     others = {own for own, _ in layer.named_parameters(recurse=False)} - {"weight", "bias"}
     if others:
         raise UnsupportedLayerError(
-            f"layer {name!r} ({type(layer).__name__}) has parameters {', '.join(sorted(others))}: "
+            f"{named(name, layer)} has parameters {', '.join(sorted(others))}: "
             "curvature rules are those of layers with a weight and a bias, not reparameterised"
         )
 
@@ -118,6 +132,6 @@ def _refuse_other_parameters(name: str, layer: nn.Module) -> None:
 def _refuse_batch_statistics(name: str, layer: nn.Module) -> None:
     if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.running_mean is None:
         raise UnsupportedLayerError(
-            f"layer {name!r} ({type(layer).__name__}) has no running statistics, so that its "
+            f"{named(name, layer)} has no running statistics, so that its "
             "outputs depend on the other samples"
         )

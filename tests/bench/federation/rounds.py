@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from bcfl import ClientData, Federation, Model, Objective
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.executors import ExecutorConfig, build_executor, select_executor
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol.requests import Score, Train

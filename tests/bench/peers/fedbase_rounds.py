@@ -8,7 +8,7 @@ from fedbase.server.server import server_class
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from tests.bench.federation.lean import network
 from tests.bench.federation.rounds import CPU, STEP
 

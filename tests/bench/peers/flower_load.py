@@ -19,7 +19,7 @@ from flwr.simulation import run_simulation
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, methods
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.executors import RemoteExecutor, Site, model_digest
 from bcfl.flower import node_app
 from bcfl.flower.grid import FlowerGrid

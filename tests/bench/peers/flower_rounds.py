@@ -16,7 +16,7 @@ from flwr.serverapp import ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.runtime.devices import limited_threads
 from tests.bench.federation.lean import LeanLoop, network
 from tests.bench.federation.rounds import CNN, STEP, Rounds, images

@@ -116,12 +116,10 @@ def test_a_layer_without_curvature_is_refused_early(clients):
     def odd():
         return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.PReLU())
 
-    with pytest.raises(ValueError, match="PReLU"):
-        Federation(
-            clients,
-            Model(name="odd", build=odd, input_shape=(3,), num_outputs=2),
-            methods.build("bcfl-g"),
-        )
+    with pytest.raises(ValueError, match=r"PReLU.*curvature='samples'.*such as ifca, wecfl"):
+        Federation(clients, odd, methods.build("bcfl-g"))
+    for name, options in (("bcfl-g", {"curvature": "samples"}), ("ifca", {"num_clusters": 2})):
+        Federation(clients, odd, methods.build(name, **options))
 
 
 def test_a_policy_alone_is_tracked_greedily(linear, clients):
@@ -143,6 +141,29 @@ def test_clients_of_other_shapes_are_named(clients):
     words = r"one shape, got \(3,\) of 'c3' and \(5,\) of 'a'"
     with pytest.raises(ValueError, match=words):
         Federation([*clients, other], nn.Linear(3, 2), ONE)
+
+
+@pytest.mark.parametrize("odd", ["c0", "c3"])
+@pytest.mark.parametrize(
+    ("targets", "kind"), [([0.0, 1.0], "numbers"), ([[0, 1], [1, 0]], "rows of labels")]
+)
+def test_targets_of_different_kinds_are_named_whichever_client_has_them(
+    clients, odd, targets, kind
+):
+    mixed = [
+        data(np.ones((2, 3)), targets, one.client) if one.client == odd else one for one in clients
+    ]
+    words = rf"targets of all clients must be of one kind, got .*{kind} of '{odd}' \(torch"
+    with pytest.raises(ValueError, match=words):
+        Federation(mixed, lambda: nn.Linear(3, 2), ONE)
+
+
+@pytest.mark.parametrize("odd", ["a", "b"])
+def test_whole_numbers_are_numbers_where_another_client_has_numbers(odd):
+    two = [data(np.ones((2, 3)), [1.5, 2.0] if n == odd else [1, 2], n) for n in ("a", "b")]
+    federation = Federation(two, lambda: nn.Linear(3, 1), ONE)
+    assert federation.model.likelihood == "gaussian"
+    assert federation.clients[0].views["train"].targets.shape == (2, 1)
 
 
 def test_clients_may_come_from_an_iterator(linear, clients):

@@ -7,8 +7,9 @@ import torch
 from scipy.stats import entropy
 from sklearn.metrics import adjusted_rand_score
 
-from bcfl import ClientData, Federation, Objective
+from bcfl import ClientData, Federation, Objective, analysis
 from bcfl.analysis import metrics, rows
+from bcfl.analysis.export import to_xarray
 from bcfl.architecture.layout import Part
 from bcfl.hypotheses import Membership
 from bcfl.methods import build
@@ -47,6 +48,45 @@ def test_probabilities_and_entropies_are_over_the_hypotheses(run):
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_allclose(run.association_entropy(), entropy(p, axis=1), atol=1e-12)
     assert run.clients == ("c0", "c1", "c2", "c3")
+
+
+def test_data_frames_name_clients_whatever_their_order(linear, run):
+    random, names = np.random.default_rng(0), [f"hospital-{i}" for i in (1, 2, 10, 11)]
+    clients = [
+        ClientData.from_arrays(name, (random.normal(size=(9, 3)), random.integers(2, size=9)))
+        for name in names
+    ]
+    found = Federation(clients, linear, FedAvg(Objective())).run(1)
+    assert list(found.association_dataframe().index) == list(found.clients) != names
+    frame, together = run.association_dataframe(), run.co_association_dataframe()
+    assert (frame.index.name, frame.columns.name) == ("client", "cluster")
+    assert (together.index.name, together.columns.name) == ("client", "other_client")
+    np.testing.assert_array_equal(frame, run.association_probabilities())
+    np.testing.assert_array_equal(together, run.co_association())
+    for row, client in enumerate(run.clients):
+        assert frame.loc[client].tolist() == run.association_probabilities()[row].tolist()
+        assert together.loc[client, "c1"] == run.co_association()[row, 1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda run, groups: run.metrics(groups),
+        lambda run, groups: rows.round_row(run.records[-1], groups, 0.0),
+        lambda run, groups: analysis.association_graph(run.hypotheses, groups),
+        lambda run, groups: analysis.accumulated_association_graph(run.state.history, groups),
+        lambda run, groups: analysis.client_cluster_graph(run.hypotheses, groups),
+        lambda run, groups: analysis.support_graph(run.hypotheses.best, groups),
+        lambda run, groups: to_xarray(run.state.history, groups),
+    ],
+)
+def test_groups_of_unknown_clients_are_refused(run, call):
+    message = r"groups must be of the clients 'c0', .*, got a group of 'c00'\. Did you mean 'c0'"
+    with pytest.raises(ValueError, match=message):
+        call(run, {"c00": 0, "c1": 1})
+    with pytest.raises(ValueError, match=r"got a group of 'x' and 1 more\. Leave out"):
+        call(run, {"x": 0, "y": 0})
+    call(run, {"c1": 1})
 
 
 def test_metrics_are_those_of_the_last_round(run):
@@ -139,7 +179,7 @@ def test_regressions_have_no_class_probabilities(regression):
     run = Federation([data], regression, FedAvg(Objective(local_steps=1, batch_size=4))).run(1)
     with pytest.raises(ValueError, match=r"needs a model of classes .*; see predict_values"):
         run.predict("a", np.ones((1, 3)))
-    message = "predict_new needs a model of classes .*; predict_values is for clients of the fed"
+    message = "predict_new needs a model of classes .*; see predict_new_values"
     with pytest.raises(ValueError, match=message):
         run.predict_new(np.ones((1, 3)), (np.ones((4, 3)), np.ones((4, 1))))
     with pytest.raises(ValueError, match="runs must predict classes or labels, 'run' predicts num"):

@@ -92,8 +92,17 @@ def test_order_of_clients_does_not_matter(run):
     assert run.tuned("monte-carlo", clients=names, view="test", grid=GRID) == one
 
 
+@pytest.mark.parametrize("view", ["train", "train:1", "memory:0"])
+def test_samples_that_were_trained_on_cannot_tune(run, view):
+    message = rf"view must name samples that were not trained on, got '{view}'.*calibration=0\.2"
+    with pytest.raises(ValueError, match=message):
+        run.tuned(view=view)
+
+
 def test_only_clients_of_the_run_with_samples_can_tune(run):
-    with pytest.raises(ValueError, match="samples in the view 'validation', none has"):
+    with pytest.raises(
+        ValueError, match=r"in the view 'validation', none has; .*calibration=0\.2 .* view="
+    ):
         run.tuned()
     with pytest.raises(ValueError, match=r"client must be one of .*, got 'z'"):
         run.tuned(clients=["z"], view="test")

@@ -81,7 +81,7 @@ def test_a_parameter_in_no_block_or_in_two_is_refused(prefixes, owners):
 
 
 def test_a_model_says_what_it_is(linear):
-    assert repr(linear) == "Model(linear: (3,) -> 2, 8 parameters)"
+    assert repr(linear) == "Model(linear: (3,) -> 2, categorical, 8 parameters)"
 
 
 def test_a_joined_vector_keeps_its_type(shared_body):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.data.arrays import inputs_tensor, targets_tensor
+from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,8 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
         (torch.ones(2, dtype=torch.complex64), "must be real numbers, got complex numbers"),
         ([[1, 2], [3]], "x must be an array of numbers.* got a list whose parts differ in shape"),
         ([None, 1.0], "must be real numbers, got objects"),
-        (["yes", "no"], r"got text \(<U3\); numpy.unique\(values, return_inverse=True\)\[1\] enc"),
+        (["yes", "no"], r"must be real numbers, got text \(<U3\); "),
+        (np.array([[1.0, "yes"]], object), r"must be real numbers, got text \(object\); "),
         (np.array(["2020"], "M8[Y]"), "must be real numbers, got dates"),
         (torch.ones(2, 2).to_sparse(), "x must be a dense tensor"),
     ],
@@ -66,3 +67,39 @@ def test_a_single_number_is_refused(convert):
 def test_a_class_beyond_64_bits_is_refused():
     with pytest.raises(ValueError, match=r"below 2\*\*63, got 18446744073709551615"):
         targets_tensor(np.array([0, 2**64 - 1], np.uint64))
+
+
+def test_text_is_to_be_encoded_by_one_list_for_all_clients():
+    with pytest.raises(TypeError, match=r"columns of 0 and 1, by one list of categories for all"):
+        inputs_tensor(["cat", "dog"])
+    with pytest.raises(TypeError, match=r"one list for all clients.*classes=classes"):
+        targets_tensor(["cat", "dog"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["dog", "fox", "dog"], ["cat", "dog", "fox"]),
+        (np.array(["dog", "fox", "dog"]), np.array(["cat", "dog", "fox"])),
+        (torch.tensor([5, 7, 5]), (3, 5, 7)),
+    ],
+)
+def test_labels_become_their_places_among_the_classes(labels, classes):
+    found = class_numbers(labels, classes)
+    assert found.tolist() == [1, 2, 1]
+    assert found.dtype == torch.int64
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "error", "words"),
+    [
+        (["cat", "cow"], ["cat", "dog"], ValueError, r"among the 2 classes .* got 'cow'"),
+        (["cat"], ["cat", "cat"], ValueError, r"classes must be distinct"),
+        ([["cat"]], ["cat"], ValueError, r"one label per sample and class, got shapes \(1, 1\)"),
+        (["c"], "cat", TypeError, r"classes must be a list of all labels, got 'cat'"),
+        (["c"], {"c"}, TypeError, r"classes must be a list of all labels, got .*set"),
+    ],
+)
+def test_labels_that_are_none_of_the_classes_are_refused(labels, classes, error, words):
+    with pytest.raises(error, match=words):
+        class_numbers(labels, classes)

@@ -40,8 +40,11 @@ def test_integer_inputs_are_no_view():
 
 
 def test_a_client_needs_a_training_view():
-    with pytest.raises(ValueError, match="no training samples"):
-        ClientData("a", {"test": View(torch.ones(1, 2), torch.zeros(1))})
+    view = View(torch.ones(1, 2), torch.zeros(1))
+    with pytest.raises(ValueError, match=r"must have a view 'train' of .*, got 'test', 'other'"):
+        ClientData("a", {"test": view, "other": view})
+    with pytest.raises(ValueError, match=r"must have a view 'train' of .*, got no view"):
+        ClientData("a", {})
 
 
 def test_an_empty_test_view_is_allowed():
@@ -79,3 +82,14 @@ def test_the_name_of_the_pool_is_refused():
 def test_a_view_that_is_not_right_is_named():
     with pytest.raises(ValueError, match="client 'a', view 'test': inputs must be finite"):
         ClientData.from_arrays("a", ([[1.0]], [0]), ([[float("nan")]], [0]))
+
+
+def test_classes_number_the_labels_of_all_clients_alike():
+    x, classes = np.ones((2, 3)), ["cat", "dog", "fox"]
+    first = ClientData.from_arrays("a", (x, ["cat", "dog"]), (x, ["fox", "cat"]), classes=classes)
+    second = ClientData.from_arrays("b", (x, ["dog", "fox"]), classes=classes)
+    assert first.views["train"].targets.tolist() == [0, 1]
+    assert first.views["test"].targets.tolist() == [2, 0]
+    assert second.views["train"].targets.tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"client 'b', view 'train': targets must be among the 3"):
+        ClientData.from_arrays("b", (x, ["dog", "cow"]), classes=classes)

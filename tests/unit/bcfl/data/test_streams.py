@@ -56,11 +56,6 @@ def test_fewer_rounds_than_steps_are_refused():
         Schedule(3, 2)
 
 
-def test_a_view_of_no_step_is_refused():
-    with pytest.raises(ValueError, match="like 'train' or 'train:2', got 'train:later'"):
-        num_steps([ClientData("a", {**stream().views, "train:later": stream().views["train"]})])
-
-
 def test_a_federation_trains_on_the_samples_of_the_round(linear):
     one = Federation(
         [stream("a"), stream("b")], linear, FedAvg(Objective(local_steps=1)), device="cpu"

@@ -35,6 +35,7 @@ def test_version():
     "command",
     [
         *("--help", "run --help", "list scenarios", "list datasets", "list methods"),
+        *("list partitions", "list models", "list options mlp", "list options stream"),
         "list options bcfl-mht-8-con-cks",
     ],
 )
@@ -56,6 +57,8 @@ def test_what_only_tells_something_loads_no_torch(command):
         ("methods", {"fedavg", "bcfl-mh-M"}),
         ("scenarios", {"demo", "fashion-label-skew"}),
         ("datasets", {"optdigits", "fashion-mnist"}),
+        ("partitions", {"two-stage-dirichlet", "stream"}),
+        ("models", {"mlp", "resnet34"}),
     ],
 )
 def test_lists_for_people_and_programs(kind, some):
@@ -130,16 +133,45 @@ def test_scenarios_whose_data_are_absent_are_marked(tmp_path, monkeypatch):
     assert "not here" not in lines["demo"]
 
 
-def test_lists_of_options_are_of_one_method():
-    assert "bcfl list options takes a METHOD" in mistake("list", "options")
-    assert "bcfl list options takes a METHOD" in mistake("list", "methods", "ifca")
+def test_options_of_partitions_and_models_are_listed():
+    lines = options_of("two-stage-dirichlet").splitlines()
+    name, text = lines[2].split(maxsplit=1)
+    assert name == "alpha=[0.1,10]"
+    assert text.startswith("concentration over groups, and over the clients of a group. [a list")
+    assert lines[4].startswith("test_fraction=0.25")
+    assert lines[-1].startswith("keys of [partition]")
+    listed = {one["option"]: one for one in json.loads(options_of("ocfl", "--json"))}
+    assert (listed["test_fraction"]["default"], listed["balanced"]["default"]) == (0.3, True)
+    assert "seed" not in listed
+    classes = {one["option"]: one for one in json.loads(options_of("mlp", "--json"))}["classes"]
+    assert (classes["default"], classes["source"]) == (None, "that of the data set")
+
+
+def test_a_partition_of_a_package_is_listed(monkeypatch):
+    known = {"partitions": {"by-age": "mine:by_age"}}
+    monkeypatch.setattr("bcfl.methods.registered", lambda kind: known.get(kind, {}))
+    monkeypatch.setattr("experiments.config.components.registered", lambda kind: known[kind])
+    assert "by-age" in [entry["name"] for entry in json.loads(listed("partitions", "--json"))]
+    assert "the arguments of mine:by_age, of a package" in mistake("list", "options", "by-age")
+
+
+def listed(*arguments):
+    return invoke("list", *arguments).output
+
+
+def test_lists_of_options_are_of_one_name():
+    assert "bcfl list options takes the NAME of a method" in mistake("list", "options")
+    assert "bcfl list options takes the NAME of a method" in mistake("list", "methods", "ifca")
     assert "unknown method 'ifac'. Did you mean 'ifca'?" in mistake("list", "options", "ifac")
+    assert "partition or model 'two-stage-dirchlet'. Did you mean 'two-stage-dirichlet'?" in (
+        mistake("list", "options", "two-stage-dirchlet")
+    )
 
 
 def test_what_can_be_listed_is_said():
     result = invoke("list", "modles")
     assert result.exit_code == 2
-    assert "'methods', 'options', 'scenarios', 'datasets'" in result.output
+    assert "{scenarios|datasets|partitions|models|methods|options}" in result.output
 
 
 @pytest.mark.parametrize(

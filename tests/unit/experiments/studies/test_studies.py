@@ -4,12 +4,15 @@ import json
 import re
 from itertools import product
 
+import pytest
+
 from bcfl.methods import RECIPES
 from experiments.studies import calibration, misspecified_clusters
 from experiments.studies import memory as memory_study
 from tests.recipes import built
 
 
+@pytest.mark.slow
 def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
     words = ["2", "--scenario", "digits-rotated", "--rounds", "3", "--methods", "wecfl,bcfl-g-w"]
     words += ["--predictives", "plug-in,probit"]

@@ -92,6 +92,24 @@ def test_fits_that_need_a_rule_name_those_that_do_not(problem, name):
     module, inputs, prior = problem
     with pytest.raises(
         (UnsupportedFitError, UnsupportedLayerError),
-        match="that need no rule are laplace-last-layer, laplace-full, variational and nuts",
+        match=r"that need no rule are laplace-last-layer, laplace-full .*, variational .* and nuts",
     ):
         local_posterior_fit(name).check(module, inputs, prior)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.classifier = nn.Parameter(torch.ones(3)), nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.classifier(x * self.scale)
+
+
+@pytest.mark.parametrize("name", ["laplace-diag", "laplace-kron"])
+def test_a_parameter_of_the_network_itself_is_told_as_such(name):
+    prior = DiagonalGaussian.isotropic(torch.zeros(11), 1.0)
+    with pytest.raises(
+        (UnsupportedFitError, UnsupportedLayerError), match=r"the network itself \(Scaled\)"
+    ):
+        local_posterior_fit(name).check(Scaled(), torch.ones(4, 3), prior)

@@ -7,7 +7,7 @@ from torch import nn
 from bcfl import ClientData, Model, Objective
 from bcfl.architecture.additive import AdditiveNetwork
 from bcfl.architecture.evaluation import CHUNK, rows_at_once
-from bcfl.data.clients import TRAIN
+from bcfl.data.names import TRAIN
 from bcfl.executors import LoopExecutor
 from bcfl.executors.sequential.flat_module import FlatModule
 from bcfl.executors.sequential.training import train_locally

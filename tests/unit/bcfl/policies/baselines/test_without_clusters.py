@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl import Association, Hypothesis, Objective, drive
+from bcfl import Association, ClientData, Federation, Hypothesis, Objective, drive, methods
 from bcfl.data.clients import POOL
 from bcfl.policies import Continue
 from bcfl.policies.baselines.centralised import Centralised
@@ -72,6 +72,18 @@ def test_centralised_trains_where_all_samples_are(found, parent):
     assert chosen.contribution_weights.tolist() == [[1.0]]
     assert chosen.association.labels.tolist() == [0, -1, 0]
     assert found(Centralised(Objective()), start, ()).trainings[0].objective.local_steps == 1
+
+
+def test_centralised_training_of_groups_needs_some_groups():
+    samples = np.zeros((4, 2), dtype=np.float32), [0, 1, 0, 1]
+    clients = [ClientData.from_arrays(f"c{i}", samples) for i in range(3)]
+    method = methods.build("centralised-groups")
+    message = r"'centralised-groups' pools .* no client has one; .* use 'centralised'"
+    with pytest.raises(ValueError, match=message):
+        Federation(clients, lambda: torch.nn.Linear(2, 2), method)
+    clients[1] = ClientData.from_arrays("c1", samples, group=3)
+    told = Federation(clients, lambda: torch.nn.Linear(2, 2), method).method
+    assert told.policy.num_clusters == 2
 
 
 def test_centralised_training_of_groups_pools_each_alone(found, parent):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bcfl import Association, ClientData, Federation, Hypothesis, Objective, drive
-from bcfl.data.clients import TRAIN, VALIDATION
+from bcfl.data.names import TRAIN, VALIDATION
 from bcfl.policies import LikelihoodAssociation, RoundContext
 from bcfl.policies.bayes.association_prior import AssociationPrior
 from bcfl.policies.bayes.held_out import held_out_losses
