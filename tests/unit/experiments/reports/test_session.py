@@ -132,7 +132,10 @@ def test_a_run_saves_itself_as_its_session_saves_it(runs, tmp_path):
         "rounds.csv",
         "report.html",
     }
-    assert experiments.open(folder)["mine", 0].to_dataframe().equals(run.to_dataframe())
+    opened = experiments.open(folder)["mine", 0]
+    assert opened.to_dataframe().equals(run.to_dataframe())
+    assert opened.state.round == run.state.round
+    assert opened.state.hypotheses.best.clusters[0].key == run.hypotheses.best.clusters[0].key
     for command in ("report", "compare"):
         done = CliRunner().invoke(app, [command, str(folder)])
         assert done.exit_code == 0, done.output
