@@ -1,4 +1,4 @@
-"""Pages that are generated: one per method from the registry, one per public module, results."""
+"""Pages that are generated: methods, public modules, scenario files, results."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from posixpath import dirname, join, normpath, relpath
 
 from method_pages import method_page, methods_index, suffix_page
 from reference import MODULES, api_index, module_page
+from scenario_page import scenario_page
 
 from bcfl import methods
 
@@ -28,6 +29,7 @@ def write_pages(folder: Path) -> None:
     pages |= {f"methods/suffix-{name}.md": suffix_page(name) for name in methods.COMBINATORS}
     pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
     pages |= {"api/index.md": api_index(), "methods/index.md": methods_index()}
+    pages |= {"scenario-files.md": scenario_page()}
     measured = folder.parent / "experiments"
     pages["results.md"] = results((measured / "RESULTS.md").read_text("utf-8"))
     for path in sorted((measured / "results" / "studies").glob("*.md")):

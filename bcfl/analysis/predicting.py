@@ -164,29 +164,46 @@ def predict_new(  # noqa: D417 - a method of Run
         >>> prediction.co_association.round()
         array([0., 0., 1., 1.])
     """
-    _check_classes(
-        self, "predict_new", "predict_values is for clients of the federation, not for new ones"
-    )
+    _check_classes(self, "predict_new", "see predict_new_values")
     rule = rule_of(self, predictive)
+    membership = newcomer(self, adaptation, temperature)
+    predicted = _predicted(self, membership, inputs, rule)
+    return replace(predicted, co_association=membership.co_association)
+
+
+def newcomer(
+    run: Run,
+    adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
+    temperature: float | Literal["mean"],
+) -> Membership:
+    """Posterior membership of a client that was never seen, by the losses of its samples.
+
+    Args:
+        run: the run.
+        adaptation: the client's own inputs (few, *input_shape) and targets.
+        temperature: divides the losses; see `predict_new`.
+
+    Raises:
+        TypeError: `adaptation` is no pair.
+        ValueError: inputs, targets or temperature are not valid.
+    """
     if not isinstance(adaptation, tuple | list) or len(adaptation) != 2:
         raise TypeError(
             f"adaptation must be the client's inputs and targets, (x, y), got a "
             f"{type(adaptation).__name__}"
         )
     x, y = adaptation
-    view = labelled(self.model, x, y, _first_mean(self))
-    models = {p.key: p for h in self.hypotheses for p in h.clusters}
+    view = labelled(run.model, x, y, _first_mean(run))
+    models = {p.key: p for h in run.hypotheses for p in h.clusters}
     losses = {}
     for key, posterior in models.items():
-        network = self.model.network(posterior.mean(self.model), posterior.buffers(self.model))
+        network = run.model.network(posterior.mean(run.model), posterior.buffers(run.model))
         with computing("full", view.inputs.device):
             outputs = network_outputs(network, view.inputs)
-        losses[key] = float(sample_losses(self.model.likelihood, outputs, view.targets).sum())
+        losses[key] = float(sample_losses(run.model.likelihood, outputs, view.targets).sum())
         if isnan(losses[key]):
-            check_outputs(self, [posterior], view.inputs, "adaptation")
-    membership = Membership.of_newcomer(self.hypotheses, losses, len(view), temperature)
-    predicted = _predicted(self, membership, inputs, rule)
-    return replace(predicted, co_association=membership.co_association)
+            check_outputs(run, [posterior], view.inputs, "adaptation")
+    return Membership.of_newcomer(run.hypotheses, losses, len(view), temperature)
 
 
 def network(self: Run, client: str) -> torch.nn.Module:  # noqa: D417 - a method of Run

@@ -92,12 +92,13 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
 def labelled(
     model: Model, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor, like: Tensor
 ) -> View:
-    """Samples with their classes or labels as tensors on the models' device.
+    """Samples with their classes, labels or numbers as tensors on the models' device.
 
     Args:
         model: architecture that reads the inputs.
         inputs: (samples, *input shape).
-        targets: (samples,) classes, integers, or (samples, labels) of 0 and 1.
+        targets: (samples,) classes, integers, (samples, labels) of 0 and 1, or (samples, outputs)
+            numbers, of one output also (samples,).
         like: tensor of the models' dtype and on their device.
 
     Raises:
@@ -105,6 +106,9 @@ def labelled(
         ValueError: inputs or targets do not fit the model, or there are none.
     """
     x = fitting(model, inputs, like)
+    if model.likelihood == "gaussian":
+        y = targets_tensor(targets).to(x)
+        return View(x, _values(y, model.num_outputs, len(x)))
     y = targets_tensor(targets, "classes")
     if model.likelihood == "bernoulli":
         return View(x, _labels(y, model.num_outputs, len(x)).to(x))
@@ -120,6 +124,18 @@ def labelled(
 
 def _between(values: Tensor) -> str:
     return f", from {values.min().item()} to {values.max().item()}" if values.numel() else ""
+
+
+def _values(targets: Tensor, outputs: int, samples: int) -> Tensor:
+    """(samples, outputs) numbers."""
+    shapes = [(samples, outputs), *([(samples,)] if outputs == 1 else [])]
+    if tuple(targets.shape) not in shapes or not samples or not bool(targets.isfinite().all()):
+        raise ValueError(
+            f"adaptation must hold {outputs} finite numbers per sample, and at least one sample, "
+            f"got {samples} samples and targets of shape {tuple(targets.shape)}"
+            + ("" if bool(targets.isfinite().all()) else " with NaN or inf")
+        )
+    return targets.reshape(samples, outputs)
 
 
 def _labels(targets: Tensor, labels: int, samples: int) -> Tensor:

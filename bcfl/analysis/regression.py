@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import e, nan, pi, sqrt
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,7 @@ import scipy
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.analysis.predicting import check_outputs, rule_of
+from bcfl.analysis.predicting import check_outputs, newcomer, rule_of
 from bcfl.analysis.predictions import fitting
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
@@ -38,6 +38,8 @@ class ValuePrediction:
         association: (clusters,) probability that the client is in a cluster, see
             `bcfl.analysis.Prediction`.
         ood_score: (samples,) out-of-distribution score, see `bcfl.analysis.Prediction`.
+        co_association: (clients,) probability that a new client shares a cluster with each client
+            of the federation, in the order of `bcfl.Run.clients`; None for these themselves.
     """
 
     mean: NDArray[np.float64]
@@ -46,6 +48,7 @@ class ValuePrediction:
     association_variance: NDArray[np.float64]
     association: NDArray[np.float64]
     ood_score: NDArray[np.float64] | None = None
+    co_association: NDArray[np.float64] | None = None
 
     @property
     def variance(self) -> NDArray[np.float64]:
@@ -96,21 +99,72 @@ def predict_values(  # noqa: D417 - a method of Run
         ValueError: the client or `by` is unknown, the inputs do not fit, the model predicts classes
             or labels, or the predictive is of these, or needs a curvature that there is not.
     """
-    if self.model.likelihood != "gaussian":
-        raise ValueError("predict_values needs a model with Gaussian likelihood; see predict")
+    _check_numbers(self, "predict_values", "predict")
     if by not in ("belief", "association"):
         raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
     self.hypotheses.best.association.row(client)
     rule = rule_of(self, predictive)
     memberships = Membership.of_client if by == "belief" else Membership.by_association
-    membership = memberships(self.hypotheses, client)
-    x = fitting(self.model, inputs, self.hypotheses.best.clusters[0].mean(self.model))
+    return _predicted(self, memberships(self.hypotheses, client), inputs, rule)
+
+
+@standard_switches()
+def predict_new_values(  # noqa: D417 - a method of Run
+    self: Run,
+    inputs: ArrayLike | torch.Tensor,
+    adaptation: tuple[ArrayLike | torch.Tensor, ArrayLike | torch.Tensor],
+    predictive: PredictiveName | PredictionRule | None = None,
+    *,
+    temperature: float | Literal["mean"] | None = None,
+) -> ValuePrediction:
+    """Associate a client that was never seen by a few of its samples, then predict numbers.
+
+    As `bcfl.Run.predict_new`: over all pairs of hypothesis and cluster, p is proportional to the
+    hypothesis' weight, divided equally among its clusters, times exp(-summed loss of the samples /
+    temperature). The loss of a sample is half the squared distance of target and output, summed
+    over outputs.
+
+    Args:
+        inputs: (samples, *input_shape) to predict.
+        adaptation: the client's own inputs (few, *input_shape) and numbers (few, outputs), of one
+            output also (few,).
+        predictive: as in `bcfl.Run.predict_values`.
+        temperature: of the association, in the square of the targets' unit. By default that of the
+            rule, so that the samples have the noise variance that the prediction has, which is
+            Bayes' rule; `"mean"` is the number of samples.
+
+    Returns:
+        A `bcfl.analysis.ValuePrediction`, as of `bcfl.Run.predict_values`. Its `association`
+        (clusters,) is what the samples say, and its `co_association` (clients,) with whom the new
+        client shares a cluster.
+
+    Raises:
+        ValueError: inputs, numbers or temperature are not valid, the model predicts classes or
+            labels, or the predictive is of these, or needs a curvature that there is not.
+    """
+    _check_numbers(self, "predict_new_values", "predict_new")
+    rule = rule_of(self, predictive)
+    divisor = rule.temperature if temperature is None else temperature
+    membership = newcomer(self, adaptation, divisor)
+    predicted = _predicted(self, membership, inputs, rule)
+    return replace(predicted, co_association=membership.co_association)
+
+
+def _check_numbers(run: Run, name: str, instead: str) -> None:
+    if run.model.likelihood != "gaussian":
+        raise ValueError(f"{name} needs a model with Gaussian likelihood; see {instead}")
+
+
+def _predicted(
+    run: Run, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
+) -> ValuePrediction:
+    x = fitting(run.model, inputs, run.hypotheses.best.clusters[0].mean(run.model))
     rule.check(membership.mixture)
     with computing("full", x.device):
-        moments = rule.moments(self.model, membership.mixture, x)
+        moments = rule.moments(run.model, membership.mixture, x)
         if not moments.mean.isfinite().all():
-            check_outputs(self, membership.mixture, x)
-        density = self.feature_density
+            check_outputs(run, membership.mixture, x)
+        density = run.feature_density
         ood_score = None if density is None else density.ood_score(membership.association, x)
     return ValuePrediction(
         mean=moments.mean.cpu().numpy(),

@@ -17,7 +17,7 @@ from bcfl.analysis import export, graphs, metrics, plots, predicting, saving
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.notebook import in_html
 from bcfl.analysis.ood import FeatureDensity
-from bcfl.analysis.regression import predict_values
+from bcfl.analysis.regression import predict_new_values, predict_values
 from bcfl.analysis.rows import Row, round_row, to_dataframe
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor
@@ -49,8 +49,8 @@ class Run:
       `association_dataframe` and `co_association_dataframe` have the names of the clients;
       `hypotheses` has the weighted hypotheses, `smoothed` and `ancestor_shares` look back.
     - Predicting: `predict` for a client of the federation, `predict_new` for one that was never
-      seen, `predict_values` for numbers, `network` for the plain network of a client. `tuned`
-      makes a prediction rule.
+      seen; of numbers `predict_values` and `predict_new_values`; `network` for the plain network
+      of a client. `tuned` makes a prediction rule.
     - Scores: `metrics` after the last round, `to_dataframe` and `rows` for all rounds.
     - Graphs and figures: `association_graph`, `client_cluster_graph`, `hypothesis_tree`, and
       `plot_...`.
@@ -332,6 +332,7 @@ class Run:
     rule = cached_property(predicting.default_rule)
     predict = predicting.predict
     predict_values = predict_values
+    predict_new_values = predict_new_values
     predict_new = predicting.predict_new
     network = predicting.network
     tuned = predicting.tuned

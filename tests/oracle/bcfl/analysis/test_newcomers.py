@@ -1,6 +1,7 @@
 """Clients never seen: against sums by hand, against Pyro, and against members of their groups."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pyro
@@ -17,7 +18,7 @@ from bcfl.hypotheses.posterior import from_initial
 from experiments.models import linear, mlp
 
 NAMES = ("a", "b", "c", "d")
-MODEL = linear(2, 3)
+MODEL, NUMBERS = linear(2, 3), linear(2, 3, "gaussian")
 
 
 def known_run(precision=1e6):
@@ -44,6 +45,11 @@ def known_run(precision=1e6):
     found = bcfl.HypothesisSet.weighted(hypotheses, 1, 0.0)
     state = bcfl.FederationState(hypotheses=found, history=(Snapshot.of(found),))
     return bcfl.Run(model=MODEL, state=state, records=(), groups={})
+
+
+def run_of_numbers():
+    """The same hypotheses, whose models predict three numbers."""
+    return replace(known_run(), model=NUMBERS)
 
 
 def samples(count, seed=0):
@@ -86,6 +92,47 @@ def test_newcomers_against_all_pairs_by_hand(temperature):
     np.testing.assert_allclose(found.association, association, rtol=1e-5)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-5)
     assert 0.01 < association.min() < 0.49
+
+
+@pytest.mark.parametrize("temperature", [None, 7.0, "mean"])
+@pytest.mark.parametrize("variance", [1.0, 3.0])
+def test_numbers_of_newcomers_against_all_pairs_by_hand(temperature, variance):
+    run, (few, _), (x, _) = run_of_numbers(), samples(3), samples(4, seed=1)
+    targets = np.random.default_rng(3).normal(size=(3, 3))
+    noise = {None: variance, "mean": 3.0}.get(temperature, temperature)
+    pairs = []
+    for hypothesis, order in zip(run.hypotheses, renamed(run.hypotheses), strict=True):
+        for cluster, posterior in enumerate(hypothesis.clusters):
+            flat = posterior.mean(NUMBERS).double().numpy()
+            means, outputs = (z @ flat[:6].reshape(3, 2).T + flat[6:] for z in (few, x))
+            logs = stats.norm(means, noise**0.5).logpdf(targets).sum()
+            weight = hypothesis.log_weight - np.log(2) + logs
+            pairs.append((weight, order[cluster], outputs, hypothesis.association.labels, cluster))
+    weights = np.exp([weight - logsumexp([pair[0] for pair in pairs]) for weight, *_ in pairs])
+    association, together = np.zeros(2), np.zeros(4)
+    for weight, (_, place, _, labels, cluster) in zip(weights, pairs, strict=True):
+        association[place] += weight
+        together += weight * (labels == cluster)
+    outputs = np.stack([pair[2] for pair in pairs])
+    mean = np.tensordot(weights, outputs, 1)
+    rule = bcfl.PredictionRule(temperature=variance)
+    found = run.predict_new_values(x, (few, targets), rule, temperature=temperature)
+    np.testing.assert_allclose(found.association, association, rtol=1e-5)
+    np.testing.assert_allclose(found.co_association, together, rtol=1e-5)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-5)
+    spread = np.tensordot(weights, (outputs - mean) ** 2, 1)
+    np.testing.assert_allclose(found.association_variance, spread, rtol=1e-4)
+    np.testing.assert_allclose(found.variance, variance + spread, rtol=1e-4)
+    assert 0.001 < association.min() < 0.49
+
+
+def test_numbers_of_one_output_need_no_column():
+    run = replace(known_run(), model=linear(8, 1, "gaussian"))
+    x, y = np.random.default_rng(0).normal(size=(2, 6, 8)).astype(np.float32)
+    row, column = (
+        run.predict_new_values(x, (x, values)).association for values in (y[:, 0], y[:, :1])
+    )
+    np.testing.assert_array_equal(row, column)
 
 
 def test_newcomers_against_a_pyro_program():
@@ -183,6 +230,28 @@ def test_newcomers_join_their_group_and_are_predicted_like_its_members(digits_cl
 def test_unfit_samples_are_refused(adaptation, message):
     with pytest.raises(ValueError, match=message):
         known_run().predict_new(np.ones((1, 2)), adaptation)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (np.ones((2, 2)), r"3 finite numbers per sample, .* got 2 samples and .* \(2, 2\)"),
+        (np.ones(2), r"got 2 samples and targets of shape \(2,\)"),
+        (np.full((2, 3), np.nan), r"shape \(2, 3\) with NaN or inf"),
+        (np.ones((0, 3)), r"got 2 samples and targets of shape \(0, 3\)"),
+    ],
+)
+def test_unfit_numbers_are_refused(targets, message):
+    with pytest.raises(ValueError, match=message):
+        run_of_numbers().predict_new_values(np.ones((1, 2)), (np.ones((2, 2)), targets))
+
+
+def test_of_classes_and_numbers_each_has_its_own_method():
+    few = np.ones((2, 2))
+    with pytest.raises(ValueError, match=r"predict_new_values needs .*; see predict_new"):
+        known_run().predict_new_values(few, (few, np.array([0, 1])))
+    with pytest.raises(ValueError, match=r"predict_new needs .*; see predict_new_values"):
+        run_of_numbers().predict_new(few, (few, np.ones((2, 3))))
 
 
 def test_a_temperature_of_zero_is_refused():

@@ -179,7 +179,7 @@ def test_regressions_have_no_class_probabilities(regression):
     run = Federation([data], regression, FedAvg(Objective(local_steps=1, batch_size=4))).run(1)
     with pytest.raises(ValueError, match=r"needs a model of classes .*; see predict_values"):
         run.predict("a", np.ones((1, 3)))
-    message = "predict_new needs a model of classes .*; predict_values is for clients of the fed"
+    message = "predict_new needs a model of classes .*; see predict_new_values"
     with pytest.raises(ValueError, match=message):
         run.predict_new(np.ones((1, 3)), (np.ones((4, 3)), np.ones((4, 1))))
     with pytest.raises(ValueError, match="runs must predict classes or labels, 'run' predicts num"):
