@@ -311,7 +311,9 @@ class Federation:
                 done, `planned_rounds` below `rounds` or another number than the state was planned
                 for, or `state` is of other clients, another number of parameters, another dtype,
                 another seed or another kind of policy; or no client could answer anything, in any
-                round; or the method asks for what `privacy` doesn't cover.
+                round; or code of the network raised the same exception for every client in the
+                first round, which is the cause of this error; or the method asks for what `privacy`
+                doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:

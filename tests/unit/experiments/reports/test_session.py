@@ -171,7 +171,9 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
     bins = one.run.tested
     assert metrics.micro_accuracy(bins) == pytest.approx(one.rows[-1]["accuracy"])
     assert one.hypotheses.best.association.sizes.tolist() == sizes.tolist()
-    assert experiments.report(one.run, tmp_path / "again.html").is_file()
+    text = text_of(experiments.report(opened, tmp_path / "again.html"))
+    assert all(f"{method}-seed-{seed}" in text for method, seed in opened)
+    assert "bcfl-g" in text_of(experiments.report(one, tmp_path / "again.html", name="bcfl-g"))
     again = experiments.open(one.run.save(tmp_path / "again", name="again"))["again", 0]
     assert again.rows == one.rows
     config = folder / "bcfl-g" / "seed-1" / "config.toml"
