@@ -8,6 +8,7 @@ from pathlib import Path
 from experiments.reports.compare import lengths, lettered, paired, unequal
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
+from experiments.reports.pictures.method_styles import has_style_of_run
 from experiments.reports.results_table import agreement_table, results_table
 from experiments.reports.round_history import first_histories
 from experiments.reports.run_warnings import warnings
@@ -47,6 +48,7 @@ def render(folders: Sequence[Path]) -> str:
         table=results_table(joined, paired=same),
         agreement=agreement_table(joined, paired=same),
         pictures=score_pictures(joined),
+        styled=has_style_of_run(joined.methods),
     )
 
 

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bcfl.drawing import MOST_CLIENTS, HypothesisLineage
+from bcfl.drawing import (
+    LEVELS,
+    MOST_CLIENTS,
+    HypothesisLineage,
+    edge_opacity,
+    edge_width,
+)
 from bcfl.hypotheses import Snapshot
 from bcfl.rounds import CheckpointError
 from experiments.runs.files import Pair
@@ -36,7 +42,7 @@ def first_histories(run: RunFolder) -> Histories:
 
 
 def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
-    """Rounds, and by method the partitions of each round with their weights, of the first seed.
+    """Rounds, the look of edges, and by method the weighted partitions of each round, first seed.
 
     A partition is a text with one letter per client, the cluster, `-` for a client that has none.
 
@@ -59,7 +65,18 @@ def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
         method: of_method(snapshots, shown, names.get(method), lineages.get(method))
         for method, snapshots in histories.items()
     }
-    return {"rounds": shown, "methods": methods}
+    clients = {name for graph in names.values() if graph is not None for name in graph.groups}
+    return {"rounds": shown, "methods": methods, "edges": edges(max(1, len(clients)))}
+
+
+def edges(clients: int) -> list[tuple[float, float]]:
+    """Width in points and opacity of edges by level of probability, as in the figure.
+
+    Args:
+        clients: number of clients in a panel.
+    """
+    shares = [level / LEVELS for level in range(1, LEVELS + 1)]
+    return [(round(edge_width(p, clients), 3), round(edge_opacity(p), 4)) for p in shares]
 
 
 def has_alternatives(known: Mapping[str, Any]) -> bool:

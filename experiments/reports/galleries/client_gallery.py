@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Groups = Mapping[str, int | None]
 MOST_CLUSTERS = 24
 """Maximum number of clusters of a heat map."""
+SCALE = (
+    "Colours go from 0 to 1 whatever the values are; opposed models, below 0, have the colour of 0."
+)
 
 
 def client_pictures(run: RunFolder) -> dict[str, Picture | None]:
@@ -161,9 +164,9 @@ def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
         lambda: likeness.draw_clusters(maps),
         "clusters",
         "Cosine similarity of cluster models, one heat map per method",
-        "Look for dark squares off the diagonal: clusters with almost identical models. Cosine "
-        "similarity of all parameters in the last checkpoint, non-empty clusters of the leading "
-        "hypothesis.",
+        "Look for squares off the diagonal that look like those on it: clusters with almost "
+        "identical models. Cosine similarity of all parameters in the last checkpoint, non-empty "
+        f"clusters of the leading hypothesis. {SCALE}",
         {
             f"likeness-{method}": Cells([f"{method}, cluster {k}" for k in used], cosines, "cosine")
             for method, (cosines, used) in maps.items()
@@ -231,8 +234,9 @@ def _likeness(method: str, recorded: LocalModels, clients: Sequence[str]) -> Pic
         lambda: likeness.draw_clients(models, updates, sizes),
         "likeness",
         f"Cosine similarity of local models and updates of {method}",
-        f"Look for dark blocks on the diagonal: clients in one cluster of {method} have similar "
-        f"models, dissimilar to the others. Round {int(recorded.rounds[-1])}, clients by cluster.",
+        "Look for blocks on the diagonal that stand out: clients in one cluster of "
+        f"{method} have similar models, dissimilar to the others. Round "
+        f"{int(recorded.rounds[-1])}, clients by cluster. {SCALE}",
         {
             "likeness-models": Cells(names, models, "cosine of models"),
             "likeness-updates": Cells(names, updates, "cosine of updates"),

@@ -155,7 +155,7 @@ def random_targets(kind):
     random = np.random.default_rng(0)
     shape = {"categorical": 20, "gaussian": (20, 2), "bernoulli": (20, 2)}[kind]
     drawn = random.integers(0, 2, shape)
-    return random.normal(size=(20, 2)), drawn.astype(float) if kind == "gaussian" else drawn
+    return random.normal(size=(20, 2)), drawn - 0.5 if kind == "gaussian" else drawn
 
 
 @pytest.mark.parametrize("kind", ["categorical", "gaussian", "bernoulli"])

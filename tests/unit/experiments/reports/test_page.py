@@ -19,7 +19,12 @@ from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
     [
         ("bcfl-mht-8", ["bcfl-mht-8"]),
         ("A/ifca", ["A/", "ifca"]),
-        ("training.local_steps", ["training.", "local_", "steps"]),
+        ("training.local_steps", ["training.", "local_steps"]),
+        ("wecfl@num_clusters=2", ["wecfl@", "num_clusters=2"]),
+        (
+            "federation.min_cluster_size_of_all",
+            ["federation.", "min_", "cluster_", "size_", "of_", "all"],
+        ),
         ("ifca:weight=0.5", ["ifca:", "weight=0.5"]),
         ("bcfl-g@temperature=4", ["bcfl-g@", "temperature=4"]),
         ("a<b", ["a&lt;b"]),
