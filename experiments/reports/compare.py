@@ -38,6 +38,7 @@ AVERAGED: Mapping[int, str] = {
 }
 """What scores are, by the number of rounds they are taken over."""
 COSTS = "costs are those of the whole run."
+SPREAD = "± is the sample standard deviation over seeds."
 
 
 class NoResultsError(ValueError):
@@ -253,7 +254,8 @@ def _note(
 ) -> list[str]:
     seeds = max(len(row["seconds"]["values"]) for row in results.values())
     note = explain_marks(len(results), seeds, paired=paired)
-    lines = [averaged(rounds or {}), unequal(rounds or {}), note]
+    spread = SPREAD if seeds > 1 else ""
+    lines = [averaged(rounds or {}), unequal(rounds or {}), note, spread]
     return [part for line in lines for part in textwrap.wrap(line, WIDTH)]
 
 
