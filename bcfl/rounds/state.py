@@ -270,7 +270,7 @@ def initial_state(
         born = []
         for index in range(start * networks, (start + 1) * networks):
             mean, buffers = model.initial(derive_seed(seed, "initial", index))
-            key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
+            key = lineage_key("birth", seed, index, _described(model), method.prior_precision)
             mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
             born.append(from_initial(model, key, mean, buffers, method.prior_precision))
         born = _sharing_global_blocks(model, born)
@@ -279,6 +279,14 @@ def initial_state(
     return FederationState(
         hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0),
         origin=Origin.of(method, len(clients), seed),
+    )
+
+
+def _described(model: Model) -> str:
+    """A model in keys, from which draws are seeded: unlike `repr`, this text never changes."""
+    return (
+        f"Model({model.name}: {model.input_shape} -> {model.num_outputs}, "
+        f"{model.layout.num_parameters} parameters)"
     )
 
 
