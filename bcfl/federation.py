@@ -359,7 +359,11 @@ class Federation:
         if state is None:
             return self.initial_state()
         if not isinstance(state, FederationState):
-            raise TypeError(f"state must be a FederationState or a Run, got {state!r}")
+            raise TypeError(
+                f"state must be a FederationState or a Run, got {state!r}; a folder of checkpoints "
+                "gives one by checkpoint.load(checkpoint.newest(folder)), a folder of saved runs "
+                "by experiments.open(folder)[name, seed].state"
+            )
         names = [data.client for data in self.clients]
         origin = Origin.of(self.method, len(names), self.seed)
         state.check_continues(names, self.model.layout.num_parameters, self.dtype, origin)
