@@ -270,7 +270,7 @@ def initial_state(
         born = []
         for index in range(start * networks, (start + 1) * networks):
             mean, buffers = model.initial(derive_seed(seed, "initial", index))
-            key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
+            key = lineage_key("birth", seed, index, model.identity, method.prior_precision)
             mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
             born.append(from_initial(model, key, mean, buffers, method.prior_precision))
         born = _sharing_global_blocks(model, born)
