@@ -135,17 +135,6 @@ class Model:
             f"{self.layout.num_parameters} parameters)"
         )
 
-    @property
-    def identity(self) -> str:
-        """Text of which the keys of first models, and so their random draws, are made.
-
-        It stays as it is when the representation changes, so that the same seed gives the same run.
-        """
-        return (
-            f"Model({self.name}: {self.input_shape} -> {self.num_outputs}, "
-            f"{self.layout.num_parameters} parameters)"
-        )
-
     @cached_property
     def layout(self) -> Layout:
         """Layout of the flat vectors."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 
+from bcfl import FederationState
+from bcfl.analysis import rows
 from bcfl.drawing import (
     LEVELS,
     MOST_CLIENTS,
@@ -30,15 +33,45 @@ Histories = Mapping[str, Sequence[Snapshot]]
 """Snapshots of all rounds by method."""
 
 
-def first_histories(run: RunFolder) -> Histories:
-    """Of each method's first seed; methods without a checkpoint that can be read are left out."""
-    histories = {}
-    for method in run.methods:
-        with suppress(CheckpointError):
-            state = newest_state(run.path, Pair(method, run.seeds(method)[0]))
-            if state is not None and state.history:
-                histories[method] = state.history
-    return histories
+@dataclass(frozen=True)
+class FirstStates:
+    """The newest checkpoint of each method's first seed.
+
+    Attributes:
+        states: by method; those without a checkpoint, or with one that cannot be read, are missing.
+        unreadable: why checkpoints cannot be read, by method and seed.
+    """
+
+    states: Mapping[str, FederationState]
+    unreadable: Mapping[Pair, str]
+
+    @classmethod
+    def of(cls, run: RunFolder) -> Self:
+        """Read the checkpoints of a run.
+
+        Args:
+            run: the run.
+
+        Warns:
+            DamagedRunWarning: a checkpoint cannot be read.
+        """
+        states, unreadable = {}, {}
+        for method in run.methods:
+            pair = Pair(method, run.seeds(method)[0])
+            try:
+                state = newest_state(run.path, pair)
+            except CheckpointError as error:
+                unreadable[pair] = str(error)
+                warn(f"figures without {pair}: {error}", rows.DamagedRunWarning, stacklevel=2)
+                continue
+            if state is not None:
+                states[method] = state
+        return cls(states, unreadable)
+
+    @property
+    def histories(self) -> Histories:
+        """Snapshots of the rounds, of the methods that have any."""
+        return {method: state.history for method, state in self.states.items() if state.history}
 
 
 def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
@@ -48,7 +81,7 @@ def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
 
     Args:
         run: of which the graphs are shown.
-        histories: of its methods, see `first_histories`.
+        histories: of its methods, see `FirstStates`.
 
     Returns:
         What `json` can write; None where no method has two rounds.

@@ -40,8 +40,8 @@ const watch = new IntersectionObserver((entries) => {
 }, { rootMargin: "-8px 0px -70% 0px" });
 sections.forEach((section) => watch.observe(section));
 
-// Paper has room for the meaning of columns.
-const closed = all("details.terms");
+// Paper has room for the meaning of columns and for notes.
+const closed = all("details.terms, details.notes");
 addEventListener("beforeprint", () => closed.forEach((details) => { details.open = true; }));
 addEventListener("afterprint", () => closed.forEach((details) => { details.open = false; }));
 
