@@ -311,7 +311,9 @@ class Federation:
                 done, `planned_rounds` below `rounds` or another number than the state was planned
                 for, or `state` is of other clients, another number of parameters, another dtype,
                 another seed or another kind of policy; or no client could answer anything, in any
-                round; or the method asks for what `privacy` doesn't cover.
+                round; or code of the network raised the same exception for every client in the
+                first round, which is the cause of this error; or the method asks for what `privacy`
+                doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:
@@ -368,7 +370,11 @@ class Federation:
         if state is None:
             return self.initial_state()
         if not isinstance(state, FederationState):
-            raise TypeError(f"state must be a FederationState or a Run, got {state!r}")
+            raise TypeError(
+                f"state must be a FederationState or a Run, got {state!r}; a folder of checkpoints "
+                "gives one by checkpoint.load(checkpoint.newest(folder)), a folder of saved runs "
+                "by experiments.open(folder)[name, seed].state"
+            )
         names = [data.client for data in self.clients]
         origin = Origin.of(self.method, len(names), self.seed)
         state.check_continues(names, self.model.layout.num_parameters, self.dtype, origin)
