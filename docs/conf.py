@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks lose more to thr
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 
 import generated  # noqa: E402 - it lies beside this file
+import references  # noqa: E402
 from docutils.nodes import SkipNode  # noqa: E402
 from formulas import spaced  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
@@ -60,7 +61,7 @@ def in_mathml(self, node):
 
 
 def as_plain_text(app, what, name, obj, options, lines):
-    """Escape what reStructuredText would read as markup; docstrings are text with backticks."""
+    """Escape what reStructuredText would read as markup, and link the works that are cited."""
     del app, what, name, obj, options
     in_example = False
     for number, line in enumerate(lines):
@@ -70,7 +71,8 @@ def as_plain_text(app, what, name, obj, options, lines):
         parts = line.split("`")
         for outside in range(0, len(parts), 2):
             text = re.sub(r"([*|])", r"\\\1", parts[outside])
-            parts[outside] = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", text)
+            text = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", text)
+            parts[outside] = references.with_roles(text, ":ref:")
         lines[number] = "`".join(parts)
 
 
