@@ -54,20 +54,9 @@ class Federation:
     All samples are in this process. Arguments are checked on construction; the object is not
     changed afterwards.
 
-    Attributes:
-        clients: the clients, sorted by name, with the validation samples that the method needs.
-        model: the network of the method, derived from the one that was given.
-        method: the method; a policy that was given in its place is tracked greedily.
-        seed: of all randomness.
-        client_fraction: share of the clients that take part in a round, in (0, 1].
-        drop_out: probability that a participant drops out of a round.
-        device: where the work is done.
-        dtype: floating-point type of the parameters.
-        evaluate: whether clients test their models after each round.
-        objectives: whether the objectives of clustering and learning are measured in each round.
-        threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
-        executor: which executor answers for the clients, with its options.
-        privacy: how clients randomise what they send; None has them send it as it is.
+    Its attributes are the arguments, except that `clients` are sorted by name and have the
+    validation samples that the method needs, `model` is the network of the method, derived from
+    the one that was given, and a policy given as `method` is one that is tracked greedily.
 
     Example:
         Two groups of clients, whose labels are opposite:
@@ -206,7 +195,7 @@ class Federation:
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """Names that requests are sent to: the clients, and pools of their samples, if any."""
+        """Names that requests are sent to, of the clients and of pools of their samples."""
         return (*(data.client for data in self.clients), *self._pools)
 
     @property
@@ -311,7 +300,9 @@ class Federation:
                 done, `planned_rounds` below `rounds` or another number than the state was planned
                 for, or `state` is of other clients, another number of parameters, another dtype,
                 another seed or another kind of policy; or no client could answer anything, in any
-                round; or the method asks for what `privacy` doesn't cover.
+                round; or code of the network raised the same exception for every client in the
+                first round, which is the cause of this error; or the method asks for what `privacy`
+                doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:
@@ -368,7 +359,11 @@ class Federation:
         if state is None:
             return self.initial_state()
         if not isinstance(state, FederationState):
-            raise TypeError(f"state must be a FederationState or a Run, got {state!r}")
+            raise TypeError(
+                f"state must be a FederationState or a Run, got {state!r}; a folder of checkpoints "
+                "gives one by checkpoint.load(checkpoint.newest(folder)), a folder of saved runs "
+                "by experiments.open(folder)[name, seed].state"
+            )
         names = [data.client for data in self.clients]
         origin = Origin.of(self.method, len(names), self.seed)
         state.check_continues(names, self.model.layout.num_parameters, self.dtype, origin)

@@ -13,6 +13,7 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.data.arrays import inputs_tensor, targets_tensor
 from bcfl.data.clients import View
+from bcfl.data.faults import check_finite, without_frame
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule
 from posteriors import Predictive, predict_mixture
@@ -80,12 +81,14 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
         TypeError: the inputs are masked, complex or no numbers.
         ValueError: the shape does not fit the model, or an input is not finite.
     """
-    x = inputs_tensor(inputs).to(like)
+    given = inputs_tensor(without_frame(inputs))
+    x = given.to(like)
     if not model.reads(tuple(x.shape[1:])):
         shape = ", ".join(map(str, model.input_shape))
         raise ValueError(f"inputs must have shape (samples, {shape}), got {tuple(x.shape)}")
     if not bool(torch.isfinite(x).all()):
-        raise ValueError(f"inputs must be finite in {x.dtype}, got NaN, inf or a larger number")
+        check_finite(given.double().numpy(), "inputs")
+        raise ValueError(f"inputs must be finite in {x.dtype}, got a larger number")
     return x
 
 

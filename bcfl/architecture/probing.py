@@ -115,3 +115,39 @@ def outputs_of(module: nn.Module, samples: Tensor, name: str) -> Tensor:
         got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
         raise ValueError(f"{name} must give (samples, outputs) numbers, got {got} for one sample")
     return outputs
+
+
+@standard_switches()
+def check_training(module: nn.Module, samples: Tensor, num_outputs: int, name: str) -> None:
+    """Check that a network can be trained on some samples: forward and backward, in training mode.
+
+    Nothing is checked on a single sample, on which batch normalisation has no variance.
+
+    Args:
+        module: the network, whose mode, gradients and buffers are changed.
+        samples: (samples, *shape) inputs.
+        num_outputs: outputs per sample.
+        name: of the network, for messages.
+
+    Raises:
+        ValueError: the network fails, or gives other outputs than in evaluation mode.
+    """
+    if len(samples) < 2:
+        return
+    inputs = own_copy(samples, next(module.parameters(), None))
+    try:
+        with seeded(0):
+            outputs = module.train()(inputs)
+        if isinstance(outputs, Tensor) and outputs.requires_grad:
+            outputs.sum().backward()  # type: ignore[no-untyped-call]
+    except Exception as error:
+        raise ValueError(
+            f"{name} fails in training, on {len(samples)} samples of shape "
+            f"{tuple(samples.shape[1:])}: {type(error).__name__}: {error}"
+        ) from error
+    got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+    if got != (len(samples), num_outputs):
+        raise ValueError(
+            f"{name} must give ({len(samples)}, {num_outputs}) numbers for {len(samples)} samples "
+            f"in training mode as in evaluation mode, got {got}"
+        )

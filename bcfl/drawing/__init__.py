@@ -8,11 +8,15 @@ from bcfl.drawing.association_reliability import draw_association_reliability, p
 from bcfl.drawing.client_graph import (
     LARGER,
     LEAST_PROBABILITY,
+    LEVELS,
     MARKERS,
     MOST_CLIENTS,
     ClientGraph,
     GraphPicture,
     draw_client_graphs,
+    edge_colour,
+    edge_opacity,
+    edge_width,
     evenly,
 )
 from bcfl.drawing.cluster_sizes import cluster_colours, draw_cluster_sizes
@@ -34,6 +38,7 @@ from bcfl.drawing.reliability import (
 )
 from bcfl.drawing.style import (
     COLOURS,
+    DASHES,
     FAINT,
     GROUP_COLOURS,
     INK,
@@ -54,12 +59,14 @@ from bcfl.drawing.style import (
 
 __all__ = [
     "COLOURS",
+    "DASHES",
     "FAINT",
     "GROUP_COLOURS",
     "INK",
     "LABELLED",
     "LARGER",
     "LEAST_PROBABILITY",
+    "LEVELS",
     "LINEAGE_COLOURS",
     "MARKERS",
     "MOST_CLIENTS",
@@ -81,6 +88,9 @@ __all__ = [
     "draw_hypothesis_weights",
     "draw_reliability",
     "draw_uncertain_clients",
+    "edge_colour",
+    "edge_opacity",
+    "edge_width",
     "evenly",
     "in_style",
     "is_narrow",

@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 MOST_CLIENTS = 100
 LEAST_PROBABILITY = 0.05
 LEVELS = 12
+"""Steps of probability that differ in width and colour."""
 TITLE = 30
 """Letters of a line above a panel."""
 MARKERS = "os^Dv*PXp"
 LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
 """Factors that equalise the apparent size of markers."""
-EDGE = (0.16, 0.24, 0.36)
+EDGE = (41, 61, 92)
+"""Colour of an edge before it fades, 8-bit red, green and blue."""
 
 Place = tuple[float, float]
-Colour = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -221,19 +222,41 @@ def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str
             by_level.setdefault(level, []).extend((places[first], places[second]))
     for level, ends in sorted(by_level.items()):
         codes = [Outline.MOVETO, Outline.LINETO] * (len(ends) // 2)
-        width, colour = _edge_style(level / LEVELS, len(places))
+        width, colour = edge_width(level / LEVELS, len(places)), edge_colour(level / LEVELS)
         outline = Outline(np.array(ends), codes)
         patch = PathPatch(outline, fill=False, linewidth=width, edgecolor=colour)
         patch.set_gid(f"edges-{method}-{level}")
         axes.add_patch(patch)
 
 
-def _edge_style(probability: float, clients: int) -> tuple[float, Colour]:
-    """Line width in points and an opaque colour that imitates transparency."""
-    widest = 1.15 * min(1.0, sqrt(40 / clients))
-    opacity = 0.2 + 0.45 * probability
-    red, green, blue = (1 - opacity * (1 - part) for part in EDGE)
-    return widest * (0.15 + 0.85 * probability), (red, green, blue)
+def edge_width(probability: float, clients: int) -> float:
+    """Line width of an edge, points.
+
+    Args:
+        probability: that the clients share a cluster, in (0, 1].
+        clients: number of clients in the panel.
+    """
+    return 1.15 * min(1.0, sqrt(40 / clients)) * (0.15 + 0.85 * probability)
+
+
+def edge_opacity(probability: float) -> float:
+    """Opacity of an edge, in [0, 1].
+
+    Args:
+        probability: that the clients share a cluster, in (0, 1].
+    """
+    return 0.2 + 0.45 * probability
+
+
+def edge_colour(probability: float) -> str:
+    """Opaque colour of an edge that imitates its opacity on white, in hexadecimal.
+
+    Args:
+        probability: that the clients share a cluster, in (0, 1].
+    """
+    opacity = edge_opacity(probability)
+    parts = (round(255 - opacity * (255 - part)) for part in EDGE)
+    return "#" + "".join(f"{part:02x}" for part in parts)
 
 
 def _members(groups: Mapping[str, int | None]) -> dict[int | None, list[str]]:
@@ -267,7 +290,7 @@ def _legend_entries(picture: GraphPicture) -> tuple[list[Line2D], list[str]]:
         handles.append(Line2D([], [], **_marker(group, picture, 8.0)))
         labels.append(f"true group {group}")
     for probability in (0.25, 0.5, 1.0):
-        width, colour = _edge_style(probability, len(picture.places))
+        width, colour = edge_width(probability, len(picture.places)), edge_colour(probability)
         handles.append(Line2D([], [], color=colour, linewidth=width))
         labels.append(f"shared {probability:.0%}")
     return handles, labels

@@ -20,6 +20,8 @@ ENTRY = 1.7
 """Width of an entry of a legend, inches."""
 
 
+THINNEST, WIDER = 1.5, 1.5
+"""Points: width of the line of the last kind of prediction, and what each one below adds."""
 NUM_BINS = 10
 """Bins of equal width of confidence or probability."""
 EDGE = 1e-9
@@ -140,9 +142,15 @@ def name_axes(axes: Axes, title: str, across: str, up: str) -> None:
 
 
 def kind_styles(methods: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
-    """A line style for each kind of prediction, the same in all panels."""
+    """A line style for each kind of prediction, the same in all panels.
+
+    Later kinds are drawn on earlier ones and are narrower, so that equal lines are all seen.
+    """
     kinds = dict.fromkeys(kind for method in methods for kind in method)
-    return {kind: line_style(index) for index, kind in enumerate(kinds)}
+    return {
+        kind: {**line_style(index), "linewidth": THINNEST + WIDER * (len(kinds) - 1 - index)}
+        for index, kind in enumerate(kinds)
+    }
 
 
 def with_legend(figure: Figure, places: Sequence[Axes]) -> Figure:

@@ -10,7 +10,7 @@ from bcfl.rounds.evaluation import STATISTICS, evaluate, evaluate_finetuned, ser
 from bcfl.rounds.ledger import Ledger
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
-from bcfl.rounds.running import FailingClientWarning, UntrainedWarning
+from bcfl.rounds.running import FailingClientWarning, UntrainedWarning, with_remedy
 from bcfl.rounds.state import FederationState, OtherMethodWarning, RoundRecord, initial_state
 from bcfl.rounds.targets import TargetsWarning
 
@@ -34,4 +34,5 @@ __all__ = [
     "participants",
     "served_mixture",
     "server_round",
+    "with_remedy",
 ]

@@ -11,7 +11,15 @@ from bcfl.executors import Executor, Outcome
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import Failure
 from bcfl.protocol.driving import run_exchanges
-from bcfl.protocol.requests import Exchange, Replies, Request, Steps, checked_exchange
+from bcfl.protocol.requests import (
+    Describe,
+    Exchange,
+    Replies,
+    Request,
+    Steps,
+    Train,
+    checked_exchange,
+)
 from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.validation import checked
@@ -48,6 +56,33 @@ class RoundExchange:
     def drive(self, steps: Steps[Result]) -> Result:
         """Run a generator of exchanges to its end."""
         return run_exchanges(steps, self._answer)
+
+    def check_not_all_failed(self, num_clients: int) -> None:
+        """Check that the user's code has not failed in the same way for all clients.
+
+        Nothing can come of rounds in which it does. Clients that gave no answer do not count, and a
+        single one of several does not speak for all.
+
+        Args:
+            num_clients: clients of the federation.
+
+        Raises:
+            ValueError: no model was trained, and the work for each client that was asked raised an
+                exception of one type at one place outside this library.
+        """
+        failed = {r: f for r, f in self._failures.items() if f.kind != "missing"}
+        asked = {r.client for r in (*self._answers, *failed) if not isinstance(r, Describe)}
+        crashes = {r.client: f for r, f in failed.items() if f.error is not None}
+        alike = {(type(f.error), f.text.partition(":")[0], f.place) for f in crashes.values()}
+        trained = any(isinstance(request, Train) for request in self._answers)
+        if trained or len(alike) != 1 or asked != set(crashes) or len(asked) < min(2, num_clients):
+            return
+        first = crashes[min(crashes)]
+        who = f"all {len(asked)} clients" if len(asked) > 1 else "the only client"
+        raise ValueError(
+            f"{who} that took part in the first round failed{' alike' * (len(asked) > 1)}, so that "
+            f"nothing can be learnt; {min(crashes)}: {first.text}"
+        ) from first.error
 
     def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
         """Scores that remain valid in later rounds, since their models survive.

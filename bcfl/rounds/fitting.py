@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.architecture.probing import Network, as_model, likelihood_of, outputs_of
+from bcfl.architecture.probing import Network, as_model, check_training, likelihood_of, outputs_of
 from bcfl.data.clients import ClientData, View
 from bcfl.data.names import TRAIN
 from bcfl.protocol.objective import Objective
@@ -101,8 +101,9 @@ def check_model(
             precisions of earlier rounds.
 
     Raises:
-        ValueError: the model does not take such samples, gives another number of outputs, or has a
-            layer without a curvature rule; or the local posterior does not support it or the prior.
+        ValueError: the model does not take such samples, cannot be trained on them, gives another
+            number of outputs, or has a layer without a curvature rule; or the local posterior does
+            not support it or the prior.
     """
     module = model.module().eval()
     inputs = own_copy(samples, next(module.parameters(), None))
@@ -121,6 +122,7 @@ def check_model(
             local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
         except (UnsupportedFitError, UnsupportedLayerError) as error:
             raise type(error)(f"{error}. {_other_curvature(objective)}") from error
+    check_training(module, samples, model.num_outputs, repr(model))
 
 
 def _other_curvature(objective: Objective) -> str:

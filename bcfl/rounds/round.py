@@ -129,6 +129,10 @@ def server_round(
 
     Returns:
         The state after the round, and what happened in it.
+
+    Raises:
+        ValueError: it is the first round, no model was trained, and the user's code raised the same
+            exception in the work for every client; the cause is the first of these.
     """
     started = perf_counter()
     round = state.round
@@ -152,6 +156,8 @@ def server_round(
             replace(context, records_belief=fits),
         )
     )
+    if round == 0:
+        exchange.check_not_all_failed(len(clients))
     ledger = exchange.ledger
     ledger.seconds["server"] = perf_counter() - started - sum(ledger.seconds.values())
     testing = perf_counter()

@@ -20,7 +20,7 @@ OWN_FAULTS = ("(crashed)", "(invalid)")
 REMEDY = (
     "; numbers that leave the range of floats often come from inputs that are not scaled, or from "
     "a learning rate that is too large: scale inputs to about 0 to 1, or lower "
-    "Objective(learning_rate=...)"
+    "Objective(learning_rate=...), which is learning_rate of [training] in scenario files"
 )
 """What to do about numbers that are unusable."""
 
@@ -106,7 +106,7 @@ def _warned_untrained(
     if untrained:
         rounds = "the only round" if len(records) == 1 else f"any of {len(records)} rounds"
         message = f"no client sent a usable model in {rounds}, so that nothing was learnt"
-        _warn(f"{message}; {_explained(failures[0])}", UntrainedWarning)
+        _warn(f"{message}; {with_remedy(failures[0])}", UntrainedWarning)
     return untrained
 
 
@@ -124,12 +124,16 @@ def _warn_of_failing(records: Sequence[RoundRecord]) -> None:
         rounds = (
             "in the only round" if len(records) == 1 else "in each round that they took part in"
         )
-        message = f"clients that failed {rounds}: {who}; {_explained(failing[named[0]])}"
+        message = f"clients that failed {rounds}: {who}; {with_remedy(failing[named[0]])}"
         _warn(message, FailingClientWarning)
 
 
-def _explained(failure: str) -> str:
-    """A failure, with the usual remedy where it is one of numbers."""
+def with_remedy(failure: str) -> str:
+    """A failure, with the usual remedy where it is one of numbers.
+
+    Args:
+        failure: of a client, as in `bcfl.rounds.Ledger.failures`.
+    """
     return failure + REMEDY if failure.endswith("(invalid)") else failure
 
 

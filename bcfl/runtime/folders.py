@@ -157,11 +157,18 @@ def write_aside(path: Path, content: str | bytes) -> None:
     Args:
         path: file to write; missing folders are made.
         content: text or bytes.
+
+    Raises:
+        OSError: it cannot be written; the error names this file, not the other one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.partial")
-    with aside.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
+    try:
+        with aside.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise

@@ -73,6 +73,7 @@ def failure_lines(run: RunFolder) -> list[str]:
     Args:
         run: the run.
     """
+    from bcfl import rounds
     from experiments.reports.run_warnings import failures, untrained_methods
 
     counted = failures(run)
@@ -82,7 +83,7 @@ def failure_lines(run: RunFolder) -> list[str]:
     total = sum(times for *_, times in counted)
     where = "all are in the report" if len(counted) > 1 else method
     requests = "1 request" if total == 1 else f"{total} requests"
-    lines = [f"failed   {requests} of clients; most often {text} ({where})"]
+    lines = [f"failed   {requests} of clients; most often {rounds.with_remedy(text)} ({where})"]
     if untrained := untrained_methods(run):
         names = ", ".join(untrained)
         lines.append(f"failed   all clients in all rounds of {names}: no model was trained")

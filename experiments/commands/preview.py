@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.commands.overrides import overridden
-from experiments.commands.shared import Debug, ScenarioName, console, explained, make_room
+from experiments.commands.shared import (
+    Debug,
+    ScenarioName,
+    console,
+    counted,
+    explained,
+    make_room,
+    sizes,
+)
 
 if TYPE_CHECKING:
     from experiments.partitions import Partition
@@ -34,6 +42,7 @@ def preview(
     """Show which client holds how many samples of which class, without training."""
     del debug
     from experiments.config.scenario import load
+    from experiments.config.sections import in_file
 
     if out is not None and out.suffix not in (".svg", ".png", ".pdf"):
         raise ValueError(f"--out must end in .svg, .png or .pdf, got {str(out)!r}")
@@ -43,14 +52,22 @@ def preview(
     from experiments.runs.runner import Experiment
 
     drawn = chosen.seeds[0] if seed is None else seed
-    partition = Experiment(scenario=chosen, device="cpu").partition(drawn)
+    with in_file(scenario):
+        partition = Experiment(scenario=chosen, device="cpu").partition(drawn)
     screen = console()
-    screen.print(f"{chosen.name}, seed {drawn}: {partition!r}", soft_wrap=True)
+    screen.print(_headline(chosen.name, drawn, partition), soft_wrap=True)
     for line in rows(partition):
         screen.print(line, soft_wrap=True)
     if out is not None:
         _draw(partition, out)
         typer.echo(str(out))
+
+
+def _headline(name: str, seed: int, partition: Partition) -> str:
+    samples = counted(partition.num_samples, "sample")
+    left_out = f", {partition.num_left_out} left out" if partition.num_left_out else ""
+    parts = [partition.source, *sizes(partition), partition.name, f"{samples}{left_out}"]
+    return f"{name}, seed {seed}   {' · '.join(parts)}"
 
 
 def rows(partition: Partition) -> list[str]:

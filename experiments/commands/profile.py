@@ -51,6 +51,7 @@ def profile(
     from experiments.commands.overrides import items
     from experiments.config.executor_options import executor_of
     from experiments.config.scenario import load
+    from experiments.config.sections import in_file
     from experiments.config.variants import Pair
 
     chosen = load(scenario)
@@ -67,7 +68,8 @@ def profile(
     from experiments.runs.runner import Experiment
 
     setup = Experiment(scenario=chosen, device=place, executor=working, threads=threads)
-    setup.check()
+    with in_file(scenario):
+        setup.check()
     peak, screen = matrix_peak(place, threads), console()
     titles = ("method", *(f"{name} ms" for name in PHASES))
     table = Table(

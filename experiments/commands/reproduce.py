@@ -52,7 +52,16 @@ def reproduce(
         typer.Option(help="Folder of results; experiments/results of a checkout, or ./reproduced."),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Run nothing; show and write the existing results.")
+        bool,
+        typer.Option("--show", help="Run and write nothing; print tables of existing results."),
+    ] = False,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="Run nothing; write tables and figures of existing results anew, and with --all "
+            "their pages.",
+        ),
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or auto.")] = "auto",
     threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
@@ -70,13 +79,16 @@ def reproduce(
     from experiments.published.units import data_here
 
     chosen("scale", scale, dict.fromkeys(SCALES))
+    if show and write:
+        raise ValueError("--show writes nothing; give --show or --write")
     folder = None if data_dir is None else str(data_dir.absolute())
     request = _Request(
         scale=scale,
         seeds=None if seeds is None else tuple(seed_of(text) for text in items(seeds)),
         columns=tuple(items(columns or "")),
         rows=tuple(items(rows or "")),
-        show=show,
+        runs=not (show or write),
+        writes=not show,
         results=Results(results or default_folder()),
         device=device,
         threads=threads,
@@ -92,13 +104,14 @@ def reproduce(
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """What the command was asked."""
+    """What the command was asked; whether it runs units, and whether it writes tables."""
 
     scale: str
     seeds: tuple[int, ...] | None
     columns: tuple[str, ...]
     rows: tuple[str, ...]
-    show: bool
+    runs: bool
+    writes: bool
     results: Results
     device: str
     threads: int
@@ -153,7 +166,7 @@ def _list(screen: Console, request: _Request) -> None:
 def _reproduce(
     screen: Console, tables: Sequence[PublishedTable], request: _Request, whole: bool
 ) -> None:
-    """Run and write tables, and where they are all, the overview of them."""
+    """Run, show and write tables, and where they are all, the overview of them."""
     for table in tables:
         request.units(table)
     machine = request.machine()
@@ -161,10 +174,10 @@ def _reproduce(
 
     made = []
     for table in tables:
-        if not request.show:
+        if request.runs:
             _run(screen, request.units(table), request, machine)
-        made.append(_written(screen, table, request))
-    if whole:
+        made.append(_shown(screen, table, request))
+    if whole and request.writes:
         paths = write_overview([*_ordered(made, request)], request.results.folder)
         screen.print("\n".join(map(str, paths)), soft_wrap=True)
     if not any(comparison.has_results for comparison in made):
@@ -207,8 +220,8 @@ def _ordered(made: Sequence[Comparison], request: _Request) -> Iterator[Comparis
                     yield other
 
 
-def _written(screen: Console, table: PublishedTable, request: _Request) -> Comparison:
-    """Write a whole table, and show what was asked for of it."""
+def _shown(screen: Console, table: PublishedTable, request: _Request) -> Comparison:
+    """Show what was asked for of a table, and write the whole."""
     from experiments.published import formats
     from experiments.published.comparison import compare, part_of
     from experiments.published.figures import draw
@@ -218,7 +231,7 @@ def _written(screen: Console, table: PublishedTable, request: _Request) -> Compa
     part = part_of(comparison, request.columns, request.rows)
     none = f"{table.name}: none of these columns has one of these rows"
     screen.print(formats.markdown(part) if part.lines else none, soft_wrap=True)
-    if comparison.has_results:
+    if comparison.has_results and request.writes:
         folder = kept.folder / table.name
         paths = [*formats.write(comparison, folder), *draw(comparison, kept, folder, seeds)]
         screen.print("\n".join(map(str, paths)), soft_wrap=True)

@@ -33,7 +33,9 @@ from experiments.commands.shared import (
     NumWorkers,
     ScenarioName,
     console,
+    counted,
     explained,
+    sizes,
 )
 
 if TYPE_CHECKING:
@@ -188,6 +190,7 @@ def run(
         "gpus-per-node": gpus_per_node or None,
     }
     from experiments.config.scenario import load
+    from experiments.config.sections import in_file
     from experiments.datasets import located
 
     chosen = overridden(load(scenario), options)
@@ -220,7 +223,8 @@ def run(
     setup = Experiment(
         scenario=plan.scenario, device=plan.device, executor=plan.executor, threads=threads
     )
-    setup.check()
+    with in_file(scenario):
+        setup.check()
     screen = console()
     screen.print(_headline(plan, setup), soft_wrap=True)
     for note in _notes(plan.scenario):
@@ -278,22 +282,20 @@ def _command(scenario: str, given: dict[str, Any]) -> str:
 def _headline(plan: Plan, setup: Experiment) -> Text:
     scenario = plan.scenario
     partition = setup.partition(scenario.seeds[0])
-    groups = len(set((partition.groups or {}).values()))
     kind = scenario.partition
     details = [
         ", ".join(map(str, value)) if isinstance(value, list) else f"{key} {value}"
         for key, value in kind.options.items()
         if key not in ("clients", "groups")
     ]
-    where = f"{plan.device}, {_counted(plan.threads, 'thread')}, {setup.executor_name} executor"
+    where = f"{plan.device}, {counted(plan.threads, 'thread')}, {setup.executor_name} executor"
     if setup.executor_name == "processes":
-        where += f" of {_counted(plan.executor.workers or 1, 'worker')}"
+        where += f" of {counted(plan.executor.workers or 1, 'worker')}"
     parts = [
         setup.dataset.name,
-        _counted(len(partition), "client"),
-        _counted(groups, "hidden group") if groups else "no known groups",
+        *sizes(partition),
         " ".join([kind.name, f"({'; '.join(details)})"] if details else [kind.name]),
-        _counted(scenario.federation.rounds, "round"),
+        counted(scenario.federation.rounds, "round"),
         f"{where} x {plan.jobs} jobs" if plan.jobs > 1 else where,
         *([f"cluster {plan.cluster}"] if plan.cluster else []),
     ]
@@ -315,10 +317,6 @@ def _notes(scenario: Scenario) -> list[str]:
         "its variants by; methods that set none aside train on all"
         for method, share in notes.items()
     ]
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 @contextmanager

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 from rich.console import Console
 
 from experiments.commands import completion
+
+if TYPE_CHECKING:
+    from experiments.partitions import Partition
 
 Arguments = ParamSpec("Arguments")
 
@@ -110,6 +113,27 @@ def console() -> Console:
     return Console(highlight=False, emoji=False, markup=False)
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, such as `1 round` or `2 rounds`.
+
+    Args:
+        number: of them.
+        what: one of them.
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def sizes(partition: Partition) -> tuple[str, str]:
+    """Numbers of clients and groups in words.
+
+    Args:
+        partition: of a data set.
+    """
+    groups = len(set((partition.groups or {}).values()))
+    known = counted(groups, "hidden group") if groups else "no known groups"
+    return counted(len(partition), "client"), known
+
+
 def line_width(screen: Console) -> int | None:
     """Characters of a line of a table; None, no limit, for a file or another program.
 
@@ -120,19 +144,24 @@ def line_width(screen: Console) -> int | None:
 
 
 def make_room(path: Path, option: str) -> None:
-    """Check that a file can be written before anything is done, and make its folder.
+    """Check that a file can be written before anything is done, and make its folder, with a note.
 
     Args:
         path: of the file.
         option: that names it.
 
     Raises:
-        ValueError: the path is that of a folder.
+        ValueError: the path is that of a folder, or a file stands in its place.
         OSError: its folder cannot be made.
     """
     if path.is_dir():
         raise ValueError(f"{option} must be a file, but {path} is a folder")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    for folder in path.parents:
+        if folder.is_file():
+            raise ValueError(f"{option} must lie in a folder, but {folder} is a file")
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True)
+        typer.echo(f"note: made the folder {path.parent}", err=True)
 
 
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:

@@ -305,6 +305,12 @@ def _check_distinct(what: str, values: Sequence[Hashable]) -> None:
 def _not_found(name: str, path: Path) -> str:
     if path.is_dir():
         return f"{name!r} is a folder; give a .toml file; to go on with a run: bcfl resume {name}"
+    if Path(name).is_file():
+        own = f"{Path(name).stem}:object" if Path(name).suffix == ".py" else "module:object"
+        return (
+            f"{name!r} is no .toml file, as a scenario is; such a file can name objects of a "
+            f"Python module, as in dataset = {own!r}"
+        )
     if path.parent != FOLDER:
         return f"scenario file {name!r} doesn't exist"
     hint = nearest(name, names())

@@ -226,6 +226,12 @@ def _not_found(name: str, places: list[Path]) -> str:
         *registered("datasets"),
         *(own for place in places for own, _ in _own(place)),
     }
+    if name not in KNOWN and Path(name).exists():
+        kind = "folder" if Path(name).is_dir() else "file"
+        return (
+            f"dataset {name!r} was not found among names; the {kind} of that name in the working "
+            f"directory is read by its path: ./{name}"
+        )
     near = nearest(name, sorted(names))
     if name not in KNOWN and near:
         return f"dataset {name!r} was not found.{near} {looked}"

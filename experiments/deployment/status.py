@@ -23,6 +23,11 @@ def status_lines(folder: Path) -> list[str]:
     Raises:
         ValueError: there is no run in it.
     """
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "doesn't exist"
+        raise FolderError(
+            f"{folder} {what}; give a folder that `bcfl federation init` wrote, or that of a run"
+        )
     try:
         pairs = read_index(folder).pairs
     except FolderError:

@@ -20,13 +20,14 @@ FEWEST = 4
 INTRODUCTION = """# The papers' tables
 
 Theirs beside ours; each unit of one column, method and seed is run by `bcfl reproduce`, and these
-pages are written by `bcfl reproduce --all --show`. *Columns* counts those with a number of ours and
-*units* those that were run. *Difference* is the median of ours less theirs over all cells of the
-first metric that have both, without known misprints. *Order* is Spearman's correlation of theirs
-and ours over the methods of a column that has at least four, mean over columns. The scale `small`
-shortens what a paper ran: values differ then, and the order of methods is what can be compared.
-Each page says what is changed. The best of ours is in bold if paired Wilcoxon tests over seeds tell
-it from every other method of its column (Holm, level 0.05), which takes nine seeds for ten methods.
+pages are written by `bcfl reproduce --all --write`. *Columns* counts those with a number of ours
+and *units* those that were run. *Difference* is the median of ours less theirs over all cells of
+the first metric that have both, without known misprints. *Order* is Spearman's correlation of
+theirs and ours over the methods of a column that has at least four, mean over columns. The scale
+`small` shortens what a paper ran: values differ then, and the order of methods is what can be
+compared. Each page says what is changed. The best of ours is in bold if paired Wilcoxon tests over
+seeds tell it from every other method of its column (Holm, level 0.05), which takes nine seeds for
+ten methods.
 """
 UNMARKED = "No value is in bold: so few seeds cannot tell the best method from every other one."
 """Of pages without a significant best."""

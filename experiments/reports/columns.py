@@ -88,6 +88,20 @@ def known(columns: Sequence[Column], results: Mapping[str, Mapping[str, Any]]) -
     return [c for c in columns if all(c.metric in row for row in results.values())]
 
 
+def fewer_seeds(results: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Number of seeds of the rows that have fewer than another row.
+
+    Args:
+        results: metrics by row, as in `summary.json`.
+    """
+    counts = {
+        name: max((len(found["values"]) for found in row.values()), default=0)
+        for name, row in results.items()
+    }
+    most = max(counts.values(), default=0)
+    return {name: count for name, count in counts.items() if count < most}
+
+
 def explain_marks(num_rows: int, num_seeds: int, *, paired: bool) -> str:
     """What the marks of a table mean, or why it has none; empty for a single row.
 

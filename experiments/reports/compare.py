@@ -19,6 +19,7 @@ from experiments.reports.columns import (
     UNKNOWN,
     Column,
     explain_marks,
+    fewer_seeds,
     known,
 )
 from experiments.runs.index import Contents
@@ -37,6 +38,7 @@ AVERAGED: Mapping[int, str] = {
 }
 """What scores are, by the number of rounds they are taken over."""
 COSTS = "costs are those of the whole run."
+SPREAD = "± is the sample standard deviation over seeds."
 
 
 class NoResultsError(ValueError):
@@ -179,7 +181,7 @@ def aligned(
     Returns:
         The header, a line for each row, and below what is averaged and what the marks mean.
     """
-    columns = [["method", *results]]
+    columns = [["method", *named_rows(results)]]
     best = best_rows(results, paired=paired)
     for column in columns_of(results):
         mark = {name: f" {BEST}" if name == best[column.metric] else "  " for name in results}
@@ -191,6 +193,17 @@ def aligned(
     columns.append([" trainings requested / run", *map(_trainings, results.values())])
     lines = _side_by_side(columns[0], columns[1:], width)
     return [*lines, *_note(results, paired, rounds)]
+
+
+def named_rows(results: Mapping[str, Metrics]) -> list[str]:
+    """Names of rows, with the number of seeds where that is less than of another row.
+
+    Args:
+        results: metrics by name of the row.
+    """
+    fewer = fewer_seeds(results)
+    told = {name: f" ({count} seed{'s' * (count != 1)})" for name, count in fewer.items()}
+    return [name + told.get(name, "") for name in results]
 
 
 def _side_by_side(
@@ -242,7 +255,8 @@ def _note(
 ) -> list[str]:
     seeds = max(len(row["seconds"]["values"]) for row in results.values())
     note = explain_marks(len(results), seeds, paired=paired)
-    lines = [averaged(rounds or {}), unequal(rounds or {}), note]
+    spread = SPREAD if seeds > 1 else ""
+    lines = [averaged(rounds or {}), unequal(rounds or {}), note, spread]
     return [part for line in lines for part in textwrap.wrap(line, WIDTH)]
 
 
@@ -269,8 +283,8 @@ def latex(
         r"\midrule",
     ]
     best = best_rows(results, paired=paired)
-    for name, row in results.items():
-        cells = [name.replace("_", r"\_")]
+    for (name, row), told in zip(results.items(), named_rows(results), strict=True):
+        cells = [told.replace("_", r"\_")]
         for column in columns:
             shown = text(column, row.get(column.metric, MISSING), r"$\pm$ ").replace(UNKNOWN, "--")
             cells.append(rf"\textbf{{{shown}}}" if name == best[column.metric] else shown)

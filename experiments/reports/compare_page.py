@@ -8,9 +8,10 @@ from pathlib import Path
 from experiments.reports.compare import lengths, lettered, paired, unequal
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
+from experiments.reports.pictures.method_styles import has_style_of_run
 from experiments.reports.results_table import agreement_table, results_table
-from experiments.reports.round_history import first_histories
-from experiments.reports.run_warnings import warnings
+from experiments.reports.round_history import FirstStates
+from experiments.reports.run_warnings import folder_warnings, notes, round_warnings
 from experiments.runs.run_folder import RunFolder
 
 
@@ -24,7 +25,7 @@ def render(folders: Sequence[Path]) -> str:
         ValueError: a folder holds no run, or one of its files cannot be read.
     """
     runs = {letter: RunFolder.read(path) for letter, path in lettered(folders).items()}
-    joined = joined_runs(runs)
+    joined, first = joined_runs(runs), {r: FirstStates.of(run) for r, run in runs.items()}
     scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
     same = paired(folders)
     return render_page(
@@ -41,12 +42,22 @@ def render(folders: Sequence[Path]) -> str:
             *(
                 f"{letter}: {text}" if len(runs) > 1 else text
                 for letter, run in runs.items()
-                for text in warnings(run, first_histories(run))
+                for text in folder_warnings(run, first[letter].unreadable)
             ),
+            *round_warnings(joined),
         ],
+        notes=notes(
+            joined,
+            {
+                f"{letter}/{method}" if len(runs) > 1 else method: snapshots
+                for letter, states in first.items()
+                for method, snapshots in states.histories.items()
+            },
+        ),
         table=results_table(joined, paired=same),
         agreement=agreement_table(joined, paired=same),
         pictures=score_pictures(joined),
+        styled=has_style_of_run(joined.methods),
     )
 
 

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-BREAK = re.compile(r"(?<=[/_:,@])|(?<=\.)(?!\d)")
+BREAK = re.compile(r"(?<=[/:,@])|(?<=\.)(?!\d)")
 """Where a name may break between lines: after signs that part it, but not before a value."""
+WITHIN, LONG = re.compile(r"(?<=_)"), 16
+"""Where its parts may break, and of how many letters those are that do."""
+SCRIPTS = ("page.js", "tips.js", "rounds.js")
+"""Parts of the script of a page, in their order."""
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
 
 
@@ -39,7 +43,7 @@ def render_page(template: str, title: str, **values: object) -> str:
         body=Markup(body),
         sections=[(anchor, Markup(heading)) for anchor, heading in HEADING.findall(body)],
         style=Markup(_text("page.css")),
-        script=Markup(_text("page.js")),
+        script=Markup("\n".join(map(_text, SCRIPTS))),
     )
 
 
@@ -60,7 +64,11 @@ def breakable(name: object) -> Markup:
     """
     from markupsafe import Markup
 
-    parts = BREAK.split(str(name))
+    parts = [
+        piece
+        for part in BREAK.split(str(name))
+        for piece in (WITHIN.split(part) if len(part) > LONG else [part])
+    ]
     return Markup("<wbr>").join(Markup("<span>{}</span>").format(part) for part in parts)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.page import as_script_data, render_page
 from experiments.reports.results_table import agreement_table, results_table
-from experiments.reports.round_history import first_histories, has_alternatives, history
-from experiments.reports.run_warnings import failures, warnings
+from experiments.reports.round_history import FirstStates, has_alternatives, history
+from experiments.reports.run_warnings import failures, notes, warnings
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices
 from experiments.runs.run_folder import RunFolder
@@ -19,17 +19,31 @@ from experiments.runs.run_folder import RunFolder
 def headline(run: RunFolder) -> str:
     """One sentence on methods, data, rounds and seeds, and the description of the scenario."""
     data = run.description.get("data", {})
-    parts = [counted(len(run.methods), "method")]
+    parts = [of_asked(len(run.methods), len(run.rounds), "method")]
     if "dataset" in data:
         parts[0] += f" on {data['dataset']}"
     if "clients" in data:
         parts.append(counted(data["clients"], "client"))
         if data.get("groups"):
             parts[-1] += f" in {counted(data['groups'], 'true group')}"
-    parts.append(counted(max(run.series(m, "round").shape[1] for m in run.methods), "round"))
-    parts.append(counted(len({seed for m in run.methods for seed in run.seeds(m)}), "seed"))
+    rounds = max(run.series(method, "round").shape[1] for method in run.methods)
+    planned = run.scenario.get("federation", {}).get("rounds", rounds)
+    parts.append(of_asked(rounds, planned, "round"))
+    seeds = {seed for method in run.methods for seed in run.seeds(method)}
+    parts.append(of_asked(len(seeds), len(run.description.get("seeds", seeds)), "seed"))
     description = str(run.scenario.get("description", "")).strip().rstrip(".")
     return ", ".join(parts) + "." + (f" {description}." if description else "")
+
+
+def of_asked(number: int, asked: int, noun: str) -> str:
+    """Number with noun, and how many were asked for where those are more: `1 of 2 methods`.
+
+    Args:
+        number: that are there.
+        asked: that the run should have.
+        noun: noun in singular.
+    """
+    return f"{number:,} of {counted(asked, noun)}" if number < asked else counted(number, noun)
 
 
 def counted(number: int, noun: str) -> str:
@@ -84,8 +98,9 @@ def write_report(run_dir: Path) -> Path:
 def render(run: RunFolder) -> str:
     """Render the report of a run as HTML."""
     name = str(run.scenario.get("name", "run"))
-    histories = first_histories(run)
-    known = history(run, histories)
+    first = FirstStates.of(run)
+    known = history(run, first.histories)
+    absent = {pair.method for pair in run.left_out if not run.rounds[pair.method]}
     return render_page(
         "report.html.jinja",
         f"{name} – bcfl report",
@@ -93,15 +108,16 @@ def render(run: RunFolder) -> str:
         headline=headline(run),
         command=run.description.get("command", ""),
         seeds=", ".join(map(str, run.description.get("seeds", []))),
-        unfinished=[m for m in run.rounds if m not in run.summary],
+        unfinished=[m for m in run.rounds if m not in run.summary and m not in absent],
         table=results_table(run),
         grids=choices(run.summary),
         agreement=agreement_table(run),
-        pictures=all_pictures(run),
+        pictures=all_pictures(run, first.states),
         history=as_script_data(known) if known else "",
         alternatives=known is not None and has_alternatives(known),
         failures=failures(run),
-        warnings=warnings(run, histories),
+        warnings=warnings(run, first.unreadable),
+        notes=notes(run, first.histories),
         settings=list(flat(run.scenario)),
         surroundings=surroundings(run.description),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
@@ -18,6 +18,7 @@ from experiments.reports.columns import (
     OF_SOME,
     Column,
     explain_marks,
+    fewer_seeds,
     known,
 )
 from experiments.reports.pictures.cost import unit_of
@@ -47,11 +48,13 @@ class Table:
         columns: the columns.
         rows: cells by method, in the order of the columns.
         note: what its marks mean, or why there is none.
+        seeds: number of seeds of the methods that have fewer than another.
     """
 
     columns: Sequence[Column]
     rows: Mapping[str, Sequence[Cell]]
     note: str = ""
+    seeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def marked(self) -> bool:
@@ -129,7 +132,7 @@ def _table(
     cells = [_column(run, methods, column, paired) for column in columns]
     rows = dict(zip(methods, zip(*cells, strict=True), strict=True))
     note = explain_marks(len(methods), len(run.seeds(methods[0])), paired=paired)
-    return Table(columns, rows, note)
+    return Table(columns, rows, note, fewer_seeds({m: run.summary[m] for m in methods}))
 
 
 def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 
-from bcfl.drawing import MOST_CLIENTS, HypothesisLineage
+from bcfl import FederationState
+from bcfl.analysis import rows
+from bcfl.drawing import (
+    LEVELS,
+    MOST_CLIENTS,
+    HypothesisLineage,
+    edge_opacity,
+    edge_width,
+)
 from bcfl.hypotheses import Snapshot
 from bcfl.rounds import CheckpointError
 from experiments.runs.files import Pair
@@ -24,25 +33,55 @@ Histories = Mapping[str, Sequence[Snapshot]]
 """Snapshots of all rounds by method."""
 
 
-def first_histories(run: RunFolder) -> Histories:
-    """Of each method's first seed; methods without a checkpoint that can be read are left out."""
-    histories = {}
-    for method in run.methods:
-        with suppress(CheckpointError):
-            state = newest_state(run.path, Pair(method, run.seeds(method)[0]))
-            if state is not None and state.history:
-                histories[method] = state.history
-    return histories
+@dataclass(frozen=True)
+class FirstStates:
+    """The newest checkpoint of each method's first seed.
+
+    Attributes:
+        states: by method; those without a checkpoint, or with one that cannot be read, are missing.
+        unreadable: why checkpoints cannot be read, by method and seed.
+    """
+
+    states: Mapping[str, FederationState]
+    unreadable: Mapping[Pair, str]
+
+    @classmethod
+    def of(cls, run: RunFolder) -> Self:
+        """Read the checkpoints of a run.
+
+        Args:
+            run: the run.
+
+        Warns:
+            DamagedRunWarning: a checkpoint cannot be read.
+        """
+        states, unreadable = {}, {}
+        for method in run.methods:
+            pair = Pair(method, run.seeds(method)[0])
+            try:
+                state = newest_state(run.path, pair)
+            except CheckpointError as error:
+                unreadable[pair] = str(error)
+                warn(f"figures without {pair}: {error}", rows.DamagedRunWarning, stacklevel=2)
+                continue
+            if state is not None:
+                states[method] = state
+        return cls(states, unreadable)
+
+    @property
+    def histories(self) -> Histories:
+        """Snapshots of the rounds, of the methods that have any."""
+        return {method: state.history for method, state in self.states.items() if state.history}
 
 
 def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
-    """Rounds, and by method the partitions of each round with their weights, of the first seed.
+    """Rounds, the look of edges, and by method the weighted partitions of each round, first seed.
 
     A partition is a text with one letter per client, the cluster, `-` for a client that has none.
 
     Args:
         run: of which the graphs are shown.
-        histories: of its methods, see `first_histories`.
+        histories: of its methods, see `FirstStates`.
 
     Returns:
         What `json` can write; None where no method has two rounds.
@@ -59,7 +98,18 @@ def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
         method: of_method(snapshots, shown, names.get(method), lineages.get(method))
         for method, snapshots in histories.items()
     }
-    return {"rounds": shown, "methods": methods}
+    clients = {name for graph in names.values() if graph is not None for name in graph.groups}
+    return {"rounds": shown, "methods": methods, "edges": edges(max(1, len(clients)))}
+
+
+def edges(clients: int) -> list[tuple[float, float]]:
+    """Width in points and opacity of edges by level of probability, as in the figure.
+
+    Args:
+        clients: number of clients in a panel.
+    """
+    shares = [level / LEVELS for level in range(1, LEVELS + 1)]
+    return [(round(edge_width(p, clients), 3), round(edge_opacity(p), 4)) for p in shares]
 
 
 def has_alternatives(known: Mapping[str, Any]) -> bool:

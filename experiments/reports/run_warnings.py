@@ -1,4 +1,4 @@
-"""What a reader should know before the numbers of a run: failures and doubtful results."""
+"""What a reader should know of the numbers of a run: failures, doubtful results, and notes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from experiments.config.variants import Variant, flattened
 from experiments.reports.galleries.client_gallery import divided_clients
 from experiments.reports.round_history import Histories
+from experiments.runs.files import Pair
 from experiments.runs.grids import choices
 from experiments.runs.run_folder import Round, RunFolder
 
@@ -28,23 +29,49 @@ def failures(run: RunFolder) -> list[tuple[str, str, int]]:
     return [(method, text, times) for (method, text), times in counts.most_common()]
 
 
-def warnings(run: RunFolder, histories: Histories) -> list[str]:
-    """What makes results doubtful, the gravest first.
+def warnings(run: RunFolder, unreadable: Mapping[Pair, str]) -> list[str]:
+    """What makes results doubtful, or asks for something to be done.
+
+    Args:
+        run: the run.
+        unreadable: why checkpoints of its methods cannot be read.
+    """
+    return [*folder_warnings(run, unreadable), *round_warnings(run)]
+
+
+def folder_warnings(run: RunFolder, unreadable: Mapping[Pair, str]) -> list[str]:
+    """Warnings about the files, the data and the choices of one run.
+
+    Args:
+        run: the run.
+        unreadable: why checkpoints of its methods cannot be read.
+    """
+    return [
+        *(f"Left out: {why}." for why in run.left_out.values()),
+        *(f"Figures without {pair}: {why}." for pair, why in unreadable.items()),
+        *class_warnings(run),
+        *edge_warnings(run),
+    ]
+
+
+def round_warnings(run: RunFolder) -> list[str]:
+    """Warnings about what happened in rounds; methods may be of several runs."""
+    return [
+        *failure_warnings(run),
+        *missing_record_warnings(run),
+        *support_warnings(run),
+        *fusion_warnings(run),
+    ]
+
+
+def notes(run: RunFolder, histories: Histories) -> list[str]:
+    """What is worth knowing although nothing is wrong.
 
     Args:
         run: the run.
         histories: of the first seed of its methods.
     """
-    return [
-        *(f"Left out: {why}." for why in run.left_out),
-        *failure_warnings(run),
-        *missing_record_warnings(run),
-        *single_partition_warnings(histories),
-        *class_warnings(run),
-        *edge_warnings(run),
-        *_posterior_warnings(run),
-        *fusion_warnings(run),
-    ]
+    return [*single_partition_notes(histories), *floor_notes(run)]
 
 
 def failure_warnings(run: RunFolder) -> list[str]:
@@ -91,7 +118,7 @@ def _is_untrained(rounds: Mapping[int, Sequence[Round]]) -> bool:
     return bool(known) and all(len(_failed_clients(e)) >= e["participants"] for e in known)
 
 
-def single_partition_warnings(histories: Histories) -> list[str]:
+def single_partition_notes(histories: Histories) -> list[str]:
     """Methods whose hypotheses of the last round are one partition of the clients."""
     alike = []
     for method, snapshots in histories.items():
@@ -149,28 +176,32 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
-def _posterior_warnings(run: RunFolder) -> list[str]:
-    """Warnings about curvature at the floor and underpowered support tests."""
-    floored = {m: run.series(m, "num_floored") for m in run.methods}
-    raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
+def support_warnings(run: RunFolder) -> list[str]:
+    """A sentence on support tests of too few samples."""
     few = {m: run.facts(m, "devices_with_too_few_pairs") for m in run.methods}
     underpowered = [f"{np.nanmax(v):,.0f} ({m})" for m, v in few.items() if np.nansum(v) > 0]
-    messages = []
-    if underpowered:
-        messages.append(
-            "Devices with too few samples for the support test, maximum per round: "
-            f"{', '.join(underpowered)}. Their p-values cannot reach the significance level (at "
-            "0.1 that takes four samples on which two models differ), so their clusters receive "
-            "no support and never merge: hold out more samples (validation), or raise alpha."
-        )
-    if raised:
-        messages.append(
-            f"Curvature entries raised to the floor, mean per round: {', '.join(raised)}. The data "
-            "hardly constrain these parameters (constant-zero inputs, inactive units); their "
-            "uncertainty is that of the floor, which is no error. Where the uncertainty of "
-            "predictions matters, tune the prior precision (bcfl uncertainty)."
-        )
-    return messages
+    if not underpowered:
+        return []
+    return [
+        "Devices with too few samples for the support test, maximum per round: "
+        f"{', '.join(underpowered)}. Their p-values cannot reach the significance level (at "
+        "0.1 that takes four samples on which two models differ), so their clusters receive "
+        "no support and never merge: hold out more samples (validation), or raise alpha."
+    ]
+
+
+def floor_notes(run: RunFolder) -> list[str]:
+    """A sentence on curvature at the floor."""
+    floored = {m: run.series(m, "num_floored") for m in run.methods}
+    raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
+    if not raised:
+        return []
+    return [
+        f"Curvature entries raised to the floor, mean per round: {', '.join(raised)}. The data "
+        "hardly constrain these parameters (constant-zero inputs, inactive units); their "
+        "uncertainty is that of the floor, which is no error. Where the uncertainty of "
+        "predictions matters, tune the prior precision (bcfl uncertainty)."
+    ]
 
 
 def fusion_warnings(run: RunFolder) -> list[str]:

@@ -13,18 +13,21 @@ from bcfl.runtime import as_path, whole_folder
 from experiments.reports.report import render
 from experiments.runs.files import Pair, RunFiles, write_aside
 from experiments.runs.plan import versions
+from experiments.runs.restore import FinishedRun, FinishedRuns
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.summary import as_csv, summarise
 
+Runs = Run | FinishedRun | FinishedRuns | Mapping[str, Run | FinishedRun]
 
-def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run") -> Path:
+
+def report(runs: Runs, path: str | Path, *, name: str = "run") -> Path:
     """Write the report of a run, or of several by name, as one HTML file that opens offline.
 
     It has the contents of the report of `bcfl run`, except what only a scenario has: the partition,
     samples that no client holds, and several seeds.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, or several by name; also those of `experiments.open`, by method and seed.
         path: the file; written aside and renamed.
         name: title of the report.
 
@@ -55,7 +58,7 @@ def report(runs: Run | Mapping[str, Run], path: str | Path, *, name: str = "run"
 
 
 def save(
-    runs: Run | Mapping[str, Run],
+    runs: Runs,
     folder: str | Path,
     *,
     name: str = "run",
@@ -68,7 +71,7 @@ def save(
     `bcfl.Run.save` saves one run without the report.
 
     Args:
-        runs: a run, or several by name.
+        runs: a run, or several by name; also those of `experiments.open`, by method and seed.
         folder: new, or empty.
         name: of the run.
         federation: `module:object` of the federation, or of a function that makes it again; by name
@@ -94,10 +97,18 @@ def save(
     return target
 
 
-def _named(runs: Run | Mapping[str, Run], name: str) -> dict[str, Run]:
-    if not isinstance(runs, Run | Mapping):
+def _named(runs: Runs, name: str) -> dict[str, Run]:
+    if not isinstance(runs, Run | FinishedRun | Mapping):
         raise TypeError(f"runs must be a Run, or a mapping of names to runs, got {runs!r}")
-    named = {name: runs} if isinstance(runs, Run) else dict(runs)
+    given: Mapping[str, Run | FinishedRun]
+    if isinstance(runs, Run | FinishedRun):
+        given = {name: runs}
+    elif isinstance(runs, FinishedRuns):
+        several = len({seed for _, seed in runs}) > 1
+        given = {f"{m}-seed-{seed}" if several else m: run for (m, seed), run in runs.items()}
+    else:
+        given = runs
+    named = {key: run.run if isinstance(run, FinishedRun) else run for key, run in given.items()}
     for run in named.values():
         if not isinstance(run, Run):
             raise TypeError(f"runs must hold runs by name, got {run!r}")

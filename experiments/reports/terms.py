@@ -70,6 +70,14 @@ TERMS: dict[str, Term] = {
     "noise": Term("uniform noise detected by the OOD score, AUROC.", 1),
     "by entropy": Term("the same detected by entropy, AUROC.", 1),
     "by MI": Term("the same detected by mutual information of label and model, AUROC.", 1),
+    "prediction": Term(
+        "how a posterior becomes a prediction. plug-in: the network at the posterior mean; "
+        "linearised: the network linearised in its parameters there, averaged over the posterior; "
+        "monte-carlo: the mean over networks drawn from it; probit, bridge: the linearised network "
+        "averaged in closed form; tuned: with a temperature and a prior precision chosen on "
+        "samples set aside."
+    ),
+    "draws": Term("seeds over which scores are averaged."),
     "time": Term(
         "wall-clock time of training, scoring, server work and tests in all rounds; "
         "beliefs, logging and checkpoints are not in it."

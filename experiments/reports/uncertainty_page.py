@@ -34,12 +34,14 @@ from experiments.reports.uncertainty_table import (
 )
 from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
 
-NOTE = (
+TUNED = (
     "The rows called tuned choose the temperature and the prior precision (for regression, the "
     "noise variance as well) that minimise the NLL of held-out training samples. If the run holds "
     "none out, a third of each client's test samples is used for this, and the rest is scored. "
-    "Scores are means over seeds; figures show the first seed."
+    "Without tuning only plug-in is shown, for comparison; bcfl uncertainty --no-tune shows the "
+    "other predictions untuned. "
 )
+SEEDS = "Scores are means over seeds; figures show the first seed."
 SHOWN_EDGES = 4
 
 
@@ -83,7 +85,7 @@ def render(name: str, results: Sequence[Result], unfinished: Sequence[str] = ())
         "uncertainty.html.jinja",
         f"{name} – uncertainty",
         name=name,
-        note=NOTE,
+        note=(TUNED if any(result.tuned for result in results) else "") + SEEDS,
         warnings=[*unfinished, *edge_warnings(results)],
         sections=_sections(results),
     )
@@ -141,7 +143,8 @@ def _sections(results: Sequence[Result]) -> list[Section]:
         title="Associations",
         look="Whether two clients are of one true group, by the probability that they share a "
         "cluster: log loss in nats per pair, Brier score, expected calibration error, AUROC; "
-        "with half a 95 % interval over draws where there are several.",
+        "± half a 95 % interval over draws where there are several (in the report, ± is a standard "
+        "deviation).",
         cells=association_table(results),
     )
     return [*tables, associations, *_figures(results)]

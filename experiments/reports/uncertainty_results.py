@@ -14,7 +14,7 @@ from bcfl.analysis import pairs
 from bcfl.protocol import PredictiveName
 from experiments.config.options import chosen
 from experiments.runs.files import Pair
-from experiments.runs.index import read_contents, read_index
+from experiments.runs.index import Contents, read_contents, read_index
 from experiments.runs.restore import newest_state, restore, setup_of
 from experiments.scores.client_predictions import Predicted
 from experiments.scores.uncertainty_evaluation import By, UncertaintyEvaluation, joined, scores
@@ -101,10 +101,11 @@ def evaluate_run(folder: Path, query: Query) -> Iterator[Result]:
     for name in query.methods:
         chosen("method of this run", name, dict.fromkeys(index.methods))
     methods = query.methods or index.methods
-    damaged = read_contents(folder).damaged
+    damaged = Contents.of(folder).damaged
     pairs = [pair for pair in index.pairs if pair.method in methods]
     if all(pair in damaged for pair in pairs):
         raise damaged[pairs[0]]
+    read_contents(folder)
     experiment, any_checkpoint = setup_of(folder), False
     for pair in (pair for pair in pairs if pair not in damaged):
         if newest_state(folder, pair) is None:

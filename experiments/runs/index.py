@@ -170,9 +170,9 @@ class Contents:
         return cls(rounds=kept, damaged=damaged, missing=missing)
 
     @property
-    def left_out(self) -> tuple[str, ...]:
+    def left_out(self) -> dict[Pair, str]:
         """Why methods and seeds of the run are left out, a sentence for each."""
-        return (*map(str, self.damaged.values()), *self.missing.values())
+        return {**{pair: str(error) for pair, error in self.damaged.items()}, **self.missing}
 
 
 def read_contents(folder: Path) -> Contents:
@@ -193,6 +193,6 @@ def read_contents(folder: Path) -> Contents:
     contents = Contents.of(folder)
     if contents.damaged and not contents.rounds:
         raise next(iter(contents.damaged.values()))
-    for why in contents.left_out if contents.rounds else ():
+    for why in contents.left_out.values() if contents.rounds else ():
         warnings.warn(f"left out: {why}", rows.DamagedRunWarning, stacklevel=3)
     return contents

@@ -99,8 +99,9 @@ def check_free(folder: Path) -> None:
             f"{folder} holds a run already; to resume it: bcfl resume "
             f"{shlex.quote(str(folder))}; to start another, give a new folder"
         )
-    if folder.exists() and not folder.is_dir():
-        raise FolderError(f"{folder} is a file; give a new folder")
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise FolderError(f"{place} is a file; give a new folder")
     if folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
         raise FolderError(f"{folder} holds other files; give a new or empty folder")
 

@@ -96,13 +96,24 @@ class FinishedRun:
         return restore(self.folder, self.pair, self.setup).run
 
     @cached_property
+    def state(self) -> FederationState:
+        """The state after the last round, from the last checkpoint.
+
+        `federation.run(rounds, state=finished.state)` goes on from it, with the same federation.
+
+        Raises:
+            ValueError: the checkpoint is missing or damaged.
+        """
+        return _state(self.folder, self.pair)
+
+    @property
     def hypotheses(self) -> HypothesisSet:
         """The association hypotheses after the last round, from the last checkpoint.
 
         Raises:
             ValueError: the checkpoint is missing or damaged.
         """
-        return _state(self.folder, self.pair).hypotheses
+        return self.state.hypotheses
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A line for each round, with its metrics; see `bcfl.analysis.rows.to_dataframe`."""

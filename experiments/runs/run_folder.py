@@ -46,7 +46,7 @@ class RunFolder:
     description: Mapping[str, Any]
     summary: Mapping[str, Mapping[str, Mapping[str, Any]]]
     rounds: Mapping[str, Mapping[int, Sequence[Round]]] = field(repr=False)
-    left_out: Sequence[str] = ()
+    left_out: Mapping[Pair, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Self:

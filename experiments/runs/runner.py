@@ -16,6 +16,7 @@ from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_ex
 from bcfl.rounds import FailingClientWarning, UntrainedWarning
 from bcfl.runtime import device_named, locked
 from experiments import datasets, models, partitions
+from experiments.config.sections import in_section
 from experiments.config.variants import Pair, Variant
 from experiments.runs.files import PairFiles
 from experiments.runs.grids import write_held_out
@@ -79,7 +80,9 @@ class Experiment:
     @cached_property
     def model(self) -> Model:
         """The network, fitted to the samples and classes."""
-        return models.build_for(self.dataset, self.scenario.model.name, self.scenario.model.options)
+        samples, chosen = self.dataset, self.scenario.model
+        with in_section("model"):
+            return models.build_for(samples, chosen.name, chosen.options)
 
     @property
     def executor_name(self) -> str:
@@ -94,10 +97,10 @@ class Experiment:
         """The clients of a seed; those of the last seed are cached."""
         if seed not in self._divided:
             self._divided.clear()
-            options = {**self.scenario.partition.options, "seed": seed}
-            self._divided[seed] = partitions.build(
-                self.scenario.partition.name, self.dataset, options
-            )
+            samples, chosen = self.dataset, self.scenario.partition
+            with in_section("partition"):
+                options = {**chosen.options, "seed": seed}
+                self._divided[seed] = partitions.build(chosen.name, samples, options)
         return self._divided[seed]
 
     def federation(self, pair: Pair, *, evaluate: bool = True) -> Federation:

@@ -12,7 +12,7 @@ from bcfl.analysis import rows
 from bcfl.runtime import nearest
 from experiments.config.variants import Pair
 from experiments.runs.files import RunFiles
-from experiments.runs.index import read_contents, read_index
+from experiments.runs.index import Contents, read_contents, read_index
 from experiments.runs.summary import of_seed
 
 
@@ -36,9 +36,10 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
         for pair in (Pair(name, requested.seed) for name in methods)
         if checkpoint.newest(files.of(pair).checkpoints) is not None
     ]
-    damaged = read_contents(folder).damaged
+    damaged = Contents.of(folder).damaged
     if ready and all(pair in damaged for pair in ready):
         raise damaged[ready[0]]
+    read_contents(folder)
     ready = [pair for pair in ready if pair not in damaged]
     if not ready:
         what = f"seed {requested.seed}" if method is None else str(requested)

@@ -102,17 +102,17 @@ def summarise(
     rounds: Mapping[Pair, Sequence[rows.Row]],
     held_out: Mapping[Pair, Mapping[str, float | None]] | None = None,
 ) -> dict[str, Any]:
-    """The contents of `summary.json`.
+    """The contents of `summary.json`, methods in the order in which their rounds are given.
 
     Args:
         scenario: name of the scenario.
         rounds: all rounds of each method and seed.
         held_out: scores of samples that the clients set aside, where there are any.
     """
-    by_method: dict[str, list[dict[str, float | None]]] = {}
+    by_method: dict[str, list[dict[str, float | None]]] = {pair.method: [] for pair in rounds}
     for pair in sorted(rounds, key=lambda pair: pair.seed):
         scores = {**of_seed(rounds[pair]), **(held_out or {}).get(pair, {})}
-        by_method.setdefault(pair.method, []).append(scores)
+        by_method[pair.method].append(scores)
     methods = {
         method: {name: over_seeds([seed[name] for seed in seeds]) for name in seeds[0]}
         for method, seeds in by_method.items()

@@ -70,17 +70,20 @@ const used = await tab.evaluate(() => {
     result.rounds = [];
     for (const value of [slider.max, "0", String(Math.floor(slider.max / 2))]) {
       input(slider, value, "input");
-      result.rounds.push({ text: document.querySelector("output").textContent, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, now: all(".now").length,
+      result.rounds.push({ text: document.querySelector("output").textContent, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, now: all(".now").length, picked: picker.value,
         layers: all(".drawn").length, options: picker?.options.length ?? 0 });
     }
     if (picker) {
-      const options = [...picker.options].filter((option) => option.value);
-      input(picker, options.at(-1)?.value ?? "", "change");
+      const options = [...picker.options].filter((option) => option.value.includes("/"));
+      input(picker, options.at(-1)?.value ?? "kept", "change");
       result.picked = { value: picker.value, others: all(".other").length, layers: all(".drawn").length };
-      input(picker, "", "change");
+      input(picker, "kept", "change");
     }
     input(slider, slider.max, "input");
-    result.restored = { layers: all(".drawn").length, others: all(".other").length, now: all(".now").length };
+    result.kept = { picked: picker.value, layers: all(".drawn").length };
+    input(slider, "0", "input");
+    input(picker, "believed", "change"); // beliefs are those of the last round
+    result.restored = { round: slider.value === slider.max, layers: all(".drawn").length, others: all(".other").length, now: all(".now").length };
   }
   return result;
 });
@@ -107,6 +110,29 @@ if (sorter) {
   await tab.keyboard.press("Escape");
   used.escaped = await described();
 }
+used.figures = [];
+for (const group of await tab.$$("figure [role=group]")) {
+  if (!await group.isVisible()) continue;
+  await group.focus();
+  await tab.keyboard.press("ArrowRight");
+  await tab.keyboard.press("ArrowRight");
+  used.figures.push(await group.evaluate((element) => ({
+    name: element.ariaLabel, stop: element.tabIndex === 0, marks: element.querySelectorAll("[data-tip], [data-cells]").length,
+    scrolls: element.scrollWidth > element.clientWidth, told: document.getElementById("tip").hidden ? null : document.getElementById("tip").textContent,
+    reached: element.querySelectorAll(".reached").length })));
+}
+await tab.setViewport({ width: 390, height: 900, hasTouch: true, isMobile: true });
+used.scrolled = await tab.evaluate(() => [...document.querySelectorAll(".scroll")].filter((box) => box.querySelector("table")).map((box) => {
+  box.scrollLeft = box.scrollWidth;
+  const name = box.querySelector("tbody tr").cells[0].getBoundingClientRect();
+  return { label: box.ariaLabel, by: box.scrollLeft, shift: name.left - box.getBoundingClientRect().left, share: name.width / box.clientWidth };
+}));
+const tapped = await tab.$("th[data-tip] button");
+if (tapped) {
+  await tapped.tap();
+  used.tapped = await tab.evaluate(() => ({ sort: document.querySelectorAll("th[aria-sort]").length, hidden: document.getElementById("tip").hidden }));
+}
+await tab.setViewport({ width: 1280, height: 900 });
 const theme = await tab.$("#theme");
 await theme.click();
 used.toggled = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor);

@@ -51,6 +51,7 @@ def test_a_run_in_which_no_model_was_trained_fails(tiny, tmp_path, method, statu
     result = invoke("run", tiny, *options, *diverging)
     assert result.exit_code == status, result.output
     assert "failed   all clients in all rounds of fedavg: no model was trained" in result.output
+    assert "lower Objective(learning_rate=...), which is learning_rate of" in result.output
     assert (tmp_path / "run/report.html").is_file()
 
 

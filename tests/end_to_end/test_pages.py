@@ -59,6 +59,16 @@ def seen(page):
     assert focused["text"] == focused["meaning"]
     assert escaped["hidden"]
     assert escaped["by"] is None
+    for figure in used["figures"]:
+        assert figure["name"] not in ("", "Figure")
+        assert figure["stop"] == (figure["marks"] > 0 or figure["scrolls"])
+        assert (figure["told"] is not None) == (figure["marks"] > 0), "arrow keys reach its marks"
+        assert figure["reached"] == (figure["marks"] > 0)
+    assert len({figure["name"] for figure in used["figures"]}) == len(used["figures"])
+    for table in used["scrolled"]:
+        assert abs(table["shift"]) < 1, "the names of rows stay where a table is scrolled"
+        assert table["by"] == 0 or table["share"] < 0.5, table
+    assert used["tapped"] == {"sort": 1, "hidden": True}
     assert used["toggled"] == dict(backgrounds)["dark"]
     return used
 
@@ -72,7 +82,9 @@ def test_a_report_can_be_used(whole):
     assert first["now"] > 0
     assert "as believed after the last round" in last["caption"]
     assert "in the kept hypotheses after round" in first["caption"]
-    assert used["restored"] == {"layers": 0, "others": 0, "now": 0}
+    assert [each["picked"] for each in used["rounds"]] == ["believed", "kept", "kept"]
+    assert used["kept"] == {"picked": "kept", "layers": 2}, "the last round shows the same quantity"
+    assert used["restored"] == {"round": True, "layers": 0, "others": 0, "now": 0}
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"
     assert used["round"]["text"].startswith("round 1, accuracy")

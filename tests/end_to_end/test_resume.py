@@ -173,6 +173,8 @@ def test_damaged_rounds_are_left_out_everywhere_and_resume_says_what_to_delete(
     for written in (page, folder / "report.html"):
         assert f"{remedy}." in written.read_text()
     assert "bcfl-mht-4, seed 3" in invoke("explain", folder).stdout
+    told = invoke("explain", folder, "--method", "bcfl-mh-3").stderr
+    assert told.count(remedy) == 1
     shutil.rmtree(pair)
     assert resume(folder).exit_code == 0
     assert (folder / "bcfl-mh-3/seed-3/graph.graphml").is_file()

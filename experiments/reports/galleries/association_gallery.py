@@ -34,10 +34,14 @@ def _uncertainty(run: RunFolder) -> Picture | None:
     if not shown:
         return Picture("", "No client is uncertain: each has a cluster of probability above 99 %.")
     certain = [method for method in known if method not in shown]
+    look = (
+        "Look for clusters that share several clients of one true group: they compete for it."
+        if any(rows.groups for rows in shown.values())
+        else "Look for clusters that share several clients: they compete for them."
+    )
     notes = [
-        "Look for clusters that share several clients of one true group: they compete for it. "
-        "Association probabilities over the kept hypotheses after the last round, with their "
-        "entropy; colours of clusters as in the figure of cluster sizes."
+        f"{look} Association probabilities over the kept hypotheses after the last round, with "
+        "their entropy; colours of clusters as in the figure of cluster sizes."
     ]
     most = max(rows.num_uncertain for rows in shown.values())
     if most > MOST_UNCERTAIN:

@@ -6,7 +6,6 @@ They are drawn from the newest checkpoints, the data and the recorded local mode
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
@@ -16,14 +15,12 @@ import numpy as np
 from bcfl import FederationState
 from bcfl.drawing import NARROW
 from bcfl.hypotheses import Snapshot
-from bcfl.rounds import CheckpointError
 from experiments.datasets import DataError
 from experiments.reports.local_models import LocalModels, path_of
 from experiments.reports.pictures import bubbles, likeness, moves, neighbours
 from experiments.reports.pictures.drawing import Cells, Picture
 from experiments.runs.files import Pair
 from experiments.runs.plan import FolderError, read_plan
-from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import Experiment
 
@@ -33,15 +30,23 @@ if TYPE_CHECKING:
 Groups = Mapping[str, int | None]
 MOST_CLUSTERS = 24
 """Maximum number of clusters of a heat map."""
+SCALE = (
+    "Colours go from 0 to 1 whatever the values are; opposed models, below 0, have the colour of 0."
+)
 
 
-def client_pictures(run: RunFolder) -> dict[str, Picture | None]:
+def client_pictures(
+    run: RunFolder, states: Mapping[str, FederationState]
+) -> dict[str, Picture | None]:
     """Figures by name, None where the folder has no data for one.
+
+    Args:
+        run: the run.
+        states: newest checkpoints of the first seed by method.
 
     Raises:
         ValueError: a file of local models cannot be read.
     """
-    states = _states(run)
     groups = _groups(run)
     return {
         "partition": _partition(run),
@@ -49,15 +54,6 @@ def client_pictures(run: RunFolder) -> dict[str, Picture | None]:
         "clusters": _clusters(states),
         **_local(run, groups),
     }
-
-
-def _states(run: RunFolder) -> dict[str, FederationState]:
-    """Newest checkpoints by method, without those of incompatible versions."""
-    states = {}
-    for method in run.methods:
-        with suppress(CheckpointError):
-            states[method] = newest_state(run.path, _first(run, method))
-    return {method: state for method, state in states.items() if state is not None}
 
 
 def _first(run: RunFolder, method: str) -> Pair:
@@ -111,13 +107,14 @@ def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | N
     if not shown:
         return None
     names = states[next(iter(shown))].hypotheses.best.association.clients
-    colours = " Colours: true groups." if any(map(_is_known, groups.values())) else ""
+    known = any(map(_is_known, groups.values()))
+    absorbed, colours = ("all colours", " Colours: true groups.") if known else ("the others", "")
     return Picture.of(
         lambda: moves.draw_moves(shown),
         "moves",
         "Cluster of each client over rounds, a line per client, one panel per method",
-        "Look for late or repeated changes of cluster, and for a cluster that absorbs all "
-        f"colours: cluster collapse.{colours} Leading hypothesis, first seed; clusters are "
+        "Look for late or repeated changes of cluster, and for a cluster that absorbs "
+        f"{absorbed}: cluster collapse.{colours} Leading hypothesis, first seed; clusters are "
         "numbered as in the last round; methods with one cluster are omitted.",
         moves.move_tips(shown, names),
         narrow=lambda: moves.draw_moves(shown, columns=1),
@@ -161,9 +158,9 @@ def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
         lambda: likeness.draw_clusters(maps),
         "clusters",
         "Cosine similarity of cluster models, one heat map per method",
-        "Look for dark squares off the diagonal: clusters with almost identical models. Cosine "
-        "similarity of all parameters in the last checkpoint, non-empty clusters of the leading "
-        "hypothesis.",
+        "Look for squares off the diagonal that look like those on it: clusters with almost "
+        "identical models. Cosine similarity of all parameters in the last checkpoint, non-empty "
+        f"clusters of the leading hypothesis. {SCALE}",
         {
             f"likeness-{method}": Cells([f"{method}, cluster {k}" for k in used], cosines, "cosine")
             for method, (cosines, used) in maps.items()
@@ -203,15 +200,23 @@ def _neighbours(method: str, recorded: LocalModels, groups: Sequence[int | None]
             recorded.rounds, recorded.distances, recorded.clusters, shown, strict=True
         )
     ]
+    has_groups = any(map(_is_known, owners))
+    look, shapes = (
+        (
+            f"of one colour and one shape: the clusters of {method} match the structure of the "
+            "clients' models",
+            "; shapes: true groups",
+        )
+        if has_groups
+        else (f"of one colour: clusters of {method} whose clients have similar models", "")
+    )
     of_round = [[group for group, s in zip(owners, seen, strict=True) if s] for seen in shown]
     return Picture.of(
         lambda: neighbours.draw_neighbours(rounds, of_round, int(recorded.clusters.max()) + 1),
         "neighbours",
         f"Local models of {method} in two dimensions, one panel per round",
-        f"Look for groups of points of one colour and one shape: the clusters of {method} match "
-        "the structure of the clients' models. t-SNE of the models after local training; colours: "
-        "clusters after the round; shapes: true groups. Distances between groups of points are "
-        "not meaningful.",
+        f"Look for groups of points {look}. t-SNE of the models after local training; colours: "
+        f"clusters after the round{shapes}. Distances between groups of points are not meaningful.",
     )
 
 
@@ -231,8 +236,9 @@ def _likeness(method: str, recorded: LocalModels, clients: Sequence[str]) -> Pic
         lambda: likeness.draw_clients(models, updates, sizes),
         "likeness",
         f"Cosine similarity of local models and updates of {method}",
-        f"Look for dark blocks on the diagonal: clients in one cluster of {method} have similar "
-        f"models, dissimilar to the others. Round {int(recorded.rounds[-1])}, clients by cluster.",
+        "Look for blocks on the diagonal that stand out: clients in one cluster of "
+        f"{method} have similar models, dissimilar to the others. Round "
+        f"{int(recorded.rounds[-1])}, clients by cluster. {SCALE}",
         {
             "likeness-models": Cells(names, models, "cosine of models"),
             "likeness-updates": Cells(names, updates, "cosine of updates"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bcfl import FederationState
 from bcfl.drawing import (
     LEAST_PROBABILITY,
     MOST_CLIENTS,
@@ -26,8 +27,14 @@ from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
 
 
-def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
+def all_pictures(
+    run: RunFolder, states: Mapping[str, FederationState]
+) -> dict[str, Picture | None]:
     """Figures of the report by name, None where the run has no data for one.
+
+    Args:
+        run: the run.
+        states: newest checkpoints of the first seed by method.
 
     Raises:
         ValueError: a file of the run cannot be read.
@@ -41,7 +48,7 @@ def all_pictures(run: RunFolder) -> dict[str, Picture | None]:
         "tree": _tree(ancestries),
         "hypotheses": _hypotheses(run),
         **association_pictures(run),
-        **client_pictures(run),
+        **client_pictures(run, states),
         **family_pictures(run),
     }
 
@@ -200,6 +207,7 @@ def _hypotheses(run: RunFolder) -> Picture | None:
         "hypotheses",
         "Captured mass and effective number of hypotheses over rounds",
         "Look at how far the mass stays below 0: its exponential is the share of the posterior "
-        "mass of all associations that the kept ones capture, given the previous round. Methods "
-        "with a single association or hypothesis are omitted.",
+        "mass of all associations that the kept ones capture, given the previous round. Omitted "
+        "there: methods that capture all of it; in the effective number: methods that never keep "
+        "more than one hypothesis.",
     )

@@ -15,13 +15,13 @@ from bcfl.drawing import (
     NARROW,
     SHARES,
     WIDTH,
-    line_style,
     mark_rounds,
     spread,
     whole_numbers,
     wrapped,
 )
 from experiments.reports.pictures.drawing import Picture
+from experiments.reports.pictures.method_styles import method_styles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,6 +80,8 @@ if TYPE_CHECKING:
 
 Series = Mapping[str, NDArray[np.float64]]
 """(seeds, rounds) float64 values by method, NaN where unknown."""
+Styles = Mapping[str, Mapping[str, Any]]
+"""Line style of each method of a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +158,10 @@ def draw_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
         top=0.9,
         bottom=0.5 / height,
     )
+    styles, gap = method_styles(methods), 0.19 * lines / (0.9 * height - 0.5)
     for panel, place in zip(panels, axes, strict=False):
-        ends = _draw_panel(place, panel, methods)
-        _label_ends(place, ends, panel.format, 0.19 * lines / (0.9 * height - 0.5))
+        ends = _draw_panel(place, panel, styles)
+        _label_ends(place, ends, panel.format, gap, styles)
     for unused in axes[len(panels) :]:
         unused.set_axis_off()
     return figure
@@ -179,16 +182,16 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
     lines = [-(-sum(1 + name.count("\n") for name in shown) // columns) for shown in names]
     width, plot, above, below = NARROW, 2.0, 0.4, 0.5
     height = sum(above + plot + below + LINE * count for count in lines)
-    figure, top = Figure(figsize=(width, height)), height
+    figure, top, styles = Figure(figsize=(width, height)), height, method_styles(methods)
     for panel, count in zip(panels, lines, strict=True):
         top -= above + plot
         axes = figure.add_axes((0.55 / width, top / height, 3.05 / width, plot / height))
-        ends = _draw_panel(axes, panel, methods)
+        ends = _draw_panel(axes, panel, styles)
         axes.legend(
-            [axes.plot([], [], **line_style(index))[0] for index, *_ in ends],
+            [axes.plot([], [], **styles[name])[0] for name, _ in ends],
             [
                 f"{wrapped(name, NARROW_LINE)}  {_signed(panel.format, value)}"
-                for _, name, value in ends
+                for name, value in ends
             ],
             loc="upper left",
             bbox_to_anchor=(-0.12, -below / plot),
@@ -242,21 +245,20 @@ def round_tips(panels: Sequence[Panel]) -> dict[str, str]:
     return tips
 
 
-def _draw_panel(axes: Axes, panel: Panel, methods: Sequence[str]) -> list[tuple[int, str, float]]:
-    """Draw the lines; index, name and last value of each method that has one."""
+def _draw_panel(axes: Axes, panel: Panel, styles: Styles) -> list[tuple[str, float]]:
+    """Draw the lines; name and last value of each method that has one."""
     ends = []
     for method, values in panel.series.items():
-        index = methods.index(method)
         known = np.ma.masked_invalid(values)
         mean, rounds = seed_mean(values), np.arange(1, values.shape[1] + 1)
-        style = line_style(index)
+        style = styles[method]
         low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
         if len(values) > 1:
             axes.fill_between(rounds, low, high, color=style["color"], alpha=0.1, linewidth=0)
         (line,) = axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
         line.set(marker="o", markersize=5, markevery=lone_points(mean))
         if np.isfinite(mean).any():
-            ends.append((index, method, float(mean[np.isfinite(mean)][-1])))
+            ends.append((method, float(mean[np.isfinite(mean)][-1])))
     axes.set_title(panel.title, loc="left")
     axes.set_xlabel("round")
     axes.grid(axis="y")
@@ -283,14 +285,16 @@ def _leave_out_start(axes: Axes, panel: Panel) -> None:
         axes.set_ylim(low - margin, high + margin)
 
 
-def _label_ends(axes: Axes, ends: list[tuple[int, str, float]], form: str, gap: float) -> None:
+def _label_ends(
+    axes: Axes, ends: list[tuple[str, float]], form: str, gap: float, styles: Styles
+) -> None:
     bottom, top = axes.get_ylim()
-    heights = [(value - bottom) / (top - bottom) for _, _, value in ends]
+    heights = [(value - bottom) / (top - bottom) for _, value in ends]
     places = spread(heights, gap, 0.0, 1.0)
-    for (index, method, value), start, place in zip(ends, heights, places, strict=True):
+    for (method, value), start, place in zip(ends, heights, places, strict=True):
         options: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         axes.plot([1.0, 1.04], [start, place], color=FAINT, linewidth=0.5, **options)
-        axes.plot([1.05, 1.14], [place, place], **options, **line_style(index))
+        axes.plot([1.05, 1.14], [place, place], **options, **styles[method])
         axes.text(
             1.16,
             place,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, INK, in_style
+from bcfl.drawing import FAINT, INK, LEVELS, edge_colour, edge_opacity, in_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,6 +63,12 @@ THEMED = {
     "#882255": "--group-4",
 }
 """Colours that follow the theme of the page, by the name of its variable."""
+EDGES = {
+    edge_colour(level / LEVELS): f"color-mix(in srgb, var(--edge) "
+    f"{edge_opacity(level / LEVELS):.1%}, var(--paper))"
+    for level in range(1, LEVELS + 1)
+}
+"""Colours of edges of association graphs, which follow it as well."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +78,13 @@ class Picture:
     Attributes:
         svg: the figure as an SVG element, or empty where the caption is all there is.
         caption: how to read the figure.
+        title: text alternative for screen readers.
         narrow: the same for windows too narrow for the figure, or empty.
     """
 
     svg: str
     caption: str
+    title: str = ""
     narrow: str = ""
 
     @classmethod
@@ -101,7 +109,7 @@ class Picture:
         """
         drawings = {name: draw, **({f"{name}-narrow": narrow} if narrow else {})}
         svgs = [with_tips(inline_svg(d, n, title), n, tips) for n, d in drawings.items()]
-        return cls(svgs[0], caption, svgs[1] if narrow else "")
+        return cls(svgs[0], caption, title, svgs[1] if narrow else "")
 
 
 def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
@@ -125,6 +133,8 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     text = PLACE.sub(lambda place: DIGITS.sub(r"\1", place[0]), text)
     for colour, name_of_page in THEMED.items():
         text = text.replace(colour, f"var({name_of_page})")
+    for colour, mixed in EDGES.items():
+        text = text.replace(colour, mixed)
     text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, Arial, sans-serif")
     heading = f'<svg role="img" aria-labelledby="{name}-title" '
     return text.replace("<svg ", heading, 1).replace(

@@ -24,6 +24,14 @@ TITLE = 21
 """Letters above a heat map."""
 WRITTEN = 6
 """Maximum number of rows of a heat map with printed values."""
+ROOMY = 5
+"""Number of rows up to which printed values have room in a panel a quarter of the page wide."""
+TICKS = 10
+"""Maximum number of numbered rows of a heat map."""
+BESIDE = 0.9
+"""Width of the colour scale beside the maps, inches."""
+LOW, HIGH = 0.0, 1.0
+"""Cosines at the ends of the colours; those below have the colour of the lower end."""
 
 
 def cosines(vectors: NDArray[Real]) -> NDArray[Real]:
@@ -39,26 +47,32 @@ def cosines(vectors: NDArray[Real]) -> NDArray[Real]:
 
 
 def draw_clusters(methods: Mapping[str, tuple[Matrix, Sequence[int]]], columns: int = 4) -> Figure:
-    """Heat map per method, all on one colour scale.
+    """Heat map per method, all on the same colour scale from 0 to 1.
 
     Args:
         methods: by method, (clusters, clusters) cosine similarities and the cluster numbers.
-        columns: panels in a row.
+        columns: most panels in a row.
     """
-    figure, places = panels(len(methods), columns, WIDTH / 4 if columns > 1 else NARROW, 2.9)
-    low = lowest([matrix for matrix, _ in methods.values()])
+    most = max(len(names) for _, names in methods.values())
+    columns = min(columns, 3) if len(methods) < 4 or most > ROOMY else columns
+    width = (WIDTH - BESIDE) / columns if columns > 1 else NARROW
+    height = width + 0.5
+    figure, places = panels(len(methods), columns, width, height)
+    if columns > 1:
+        figure.set_figwidth(figure.get_figwidth() + BESIDE)
     for axes, (method, (matrix, names)) in zip(places, methods.items(), strict=True):
-        image = _draw_map(axes, matrix, low, f"likeness-{method}")
+        image = _draw_map(axes, matrix, f"likeness-{method}")
         axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold")
-        axes.set_xticks(range(len(names)), list(map(str, names)))
-        axes.set_yticks(range(len(names)), list(map(str, names)))
+        shown = range(0, len(names), -(-len(names) // TICKS))
+        axes.set_xticks(shown, [str(names[place]) for place in shown])
+        axes.set_yticks(shown, [str(names[place]) for place in shown])
         axes.set_xlabel("cluster")
         if len(names) <= WRITTEN:
-            _write_numbers(axes, matrix, low)
+            _write_numbers(axes, matrix)
     for axes in places[::columns]:
         axes.set_ylabel("cluster")
     if columns > 1:
-        figure.colorbar(image, ax=list(places), label="cosine", fraction=0.03, pad=0.02)
+        figure.colorbar(image, ax=list(places), label="cosine", aspect=16, pad=0.02)
     else:
         figure.colorbar(image, ax=places[-1], label="cosine", location="bottom")
     return figure
@@ -77,8 +91,7 @@ def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int], columns:
     figure, places = panels(2, columns, width, 4.3 / 5.2 * width)
     titles = ("models after training", "updates of the round")
     for axes, matrix, title in zip(places, (models, updates), titles, strict=True):
-        low = lowest([matrix])
-        image = _draw_map(axes, matrix, low, f"likeness-{title.split()[0]}")
+        image = _draw_map(axes, matrix, f"likeness-{title.split()[0]}")
         axes.set_title(title, loc="left")
         edges = np.cumsum([0, *sizes])
         for edge in edges[1:-1]:
@@ -95,22 +108,19 @@ def draw_clients(models: Matrix, updates: Matrix, sizes: Sequence[int], columns:
     return figure
 
 
-def lowest(matrices: Sequence[Matrix]) -> float:
-    """Lower end of the colour scale: the smallest cosine, slightly below 1 if all are 1."""
-    return min(0.999, *(float(matrix.min()) for matrix in matrices))
-
-
-def _draw_map(axes: Axes, matrix: Matrix, low: float, name: str) -> Any:  # noqa: ANN401
-    image = axes.imshow(matrix, cmap="Blues", vmin=low, vmax=1, interpolation="nearest", gid=name)
+def _draw_map(axes: Axes, matrix: Matrix, name: str) -> Any:  # noqa: ANN401
+    image = axes.imshow(
+        matrix, cmap="Blues", vmin=LOW, vmax=HIGH, interpolation="nearest", gid=name
+    )
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
     return image
 
 
-def _write_numbers(axes: Axes, matrix: Matrix, low: float) -> None:
+def _write_numbers(axes: Axes, matrix: Matrix) -> None:
     for (row, column), value in np.ndenumerate(matrix):
-        dark = value > low + 0.6 * (1 - low)
+        dark = value > LOW + 0.6 * (HIGH - LOW)
         axes.text(
             column,
             row,
@@ -119,4 +129,5 @@ def _write_numbers(axes: Axes, matrix: Matrix, low: float) -> None:
             va="center",
             fontsize=9,
             color="#fefefe" if dark else "#1a1a1a",
+            gid=f"number-{row}-{column}",
         )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, INK, line_style, mark_rounds, spread, whole_numbers
-from experiments.reports.pictures.curves import Series, seed_mean
+from bcfl.drawing import FAINT, INK, mark_rounds, spread, whole_numbers
+from experiments.reports.pictures.curves import Series, Styles, seed_mean
+from experiments.reports.pictures.method_styles import method_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,9 +36,9 @@ def draw_temperature(series: Series, methods: Sequence[str]) -> Figure:
     figure = Figure(figsize=(WIDTH, HEIGHT))
     axes = figure.subplots()
     figure.subplots_adjust(left=0.05, right=RIGHT, top=0.89, bottom=0.16)
-    ends = []
+    ends, styles = [], method_styles(methods)
     for names in alike(series):
-        _draw_line(axes, series[names[0]], names[0], methods)
+        _draw_line(axes, series[names[0]], names[0], styles)
         mean = seed_mean(series[names[0]])
         known = np.flatnonzero(np.isfinite(mean))
         ends.append((names, int(known[-1]) + 1, float(mean[known[-1]])))
@@ -47,7 +48,7 @@ def draw_temperature(series: Series, methods: Sequence[str]) -> Figure:
     axes.grid(axis="y")
     axes.margins(x=0.02, y=0.12)
     axes.xaxis.set_major_locator(whole_numbers())
-    _name_lines(axes, ends, methods)
+    _name_lines(axes, ends, styles)
     return figure
 
 
@@ -64,10 +65,8 @@ def alike(series: Series) -> list[tuple[str, ...]]:
     return groups
 
 
-def _draw_line(
-    axes: Axes, values: NDArray[np.float64], method: str, methods: Sequence[str]
-) -> None:
-    style, rounds = line_style(methods.index(method)), np.arange(1, values.shape[1] + 1)
+def _draw_line(axes: Axes, values: NDArray[np.float64], method: str, styles: Styles) -> None:
+    style, rounds = styles[method], np.arange(1, values.shape[1] + 1)
     known = np.ma.masked_invalid(values)
     if len(values) > 1:
         low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
@@ -81,7 +80,7 @@ def _draw_line(
 
 
 def _name_lines(
-    axes: Axes, ends: Sequence[tuple[tuple[str, ...], int, float]], methods: Sequence[str]
+    axes: Axes, ends: Sequence[tuple[tuple[str, ...], int, float]], styles: Styles
 ) -> None:
     low, high = axes.get_ylim()
     left, right = axes.get_xlim()
@@ -91,7 +90,7 @@ def _name_lines(
         across = (round - left) / (right - left)
         options: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         axes.plot([across, 1.02], [start, place], color=FAINT, linewidth=0.5, **options)
-        style = line_style(methods.index(names[0]))
+        style = styles[names[0]]
         axes.plot([1.025, 1.065], [place, place], **options, **style)
         name = shortened(names)
         axes.text(1.075, place, name, va="center", fontsize=9.5, color=INK, **options)

@@ -5,15 +5,20 @@ of all.
 """
 
 import os
+import pickle
 import signal
 from itertools import product
+from traceback import format_exception
 
 import pytest
 import torch
 from torch import nn
 
-from bcfl import ClientData
+from bcfl import ClientData, View
 from bcfl.executors import ExecutorConfig
+from bcfl.executors.attempts import attempted
+from bcfl.protocol.answers import TracebackText
+from bcfl.rounds import UntrainedWarning
 
 MARK = 777.0
 
@@ -110,22 +115,99 @@ def test_an_interruption_ends_the_run(clients, arrays, mlp, federation):
         federation(given, mlp(raising(KeyboardInterrupt)), "fedavg").run(rounds=1)
 
 
-@pytest.mark.parametrize("executor", ["loop", "processes"])
-def test_no_answer_at_all_is_an_error(clients, mlp, federation, executor):
+@pytest.mark.parametrize(
+    ("executor", "cause"), [("loop", OfTwo), ("batched", OfTwo), ("processes", TracebackText)]
+)
+@pytest.mark.filterwarnings("ignore:.*one client at a time:RuntimeWarning")
+def test_a_network_that_fails_for_all_clients_ends_the_run(
+    clients, mlp, federation, executor, cause
+):
+    """Reported by a user: 200 rounds of failed requests, and no traceback."""
+
     class Raises(nn.Module):
         def __init__(self):
             super().__init__()
             self.last = nn.Linear(4, 2)
 
         def forward(self, x):
-            if len(x) > 5:
+            if self.training and len(x) > 5:
                 raise OfTwo("one", "two")
             return self.last(x)
 
     choice = ExecutorConfig(executor, workers=1 if executor == "processes" else None)
     prepared = federation(clients(2), mlp(Raises), "ifca", executor=choice)
-    with pytest.raises(ValueError, match=r"no client could answer.*OfTwo: one and two"):
+    words = r"all 2 clients .* failed alike, .*; c0: OfTwo: one and two, at .*:\d+ in forward"
+    with pytest.raises(ValueError, match=words) as told:
         prepared.run(rounds=2)
+    assert type(told.value.__cause__) is cause
+    assert "in forward" in "".join(format_exception(told.value.__cause__))
+
+
+def test_some_clients_that_fail_alike_do_not_end_the_run(
+    clients, arrays, mlp, federation, failures
+):
+    names = [f"c{index}" for index in range(5)]
+    given = with_marked(clients, arrays, names)
+    run = federation(given, mlp(raising(OfTwo)), "fedavg", executor="loop").run(rounds=1)
+    assert {text.partition(":")[0] for text in failures(run)} == set(names)
+    assert all("at test_client_errors.py:" in text for text in failures(run))
+
+
+def test_other_faults_at_each_client_do_not_end_the_run(clients, mlp, federation):
+    """Whose cause may be their samples."""
+
+    class Raises(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(4, 2)
+
+        def forward(self, x):
+            if self.training and len(x) > 5:
+                raise KeyError("1") if float(x.sum()) > 0 else IndexError("1")
+            return self.last(x)
+
+    given = clients(2)
+    moved = [(given[0], 5.0), (given[1], -5.0)]
+    given = [
+        ClientData(
+            data.client,
+            {name: View(view.inputs + shift, view.targets) for name, view in data.views.items()},
+        )
+        for data, shift in moved
+    ]
+    with pytest.warns(UntrainedWarning, match="no client sent a usable model"):
+        federation(given, mlp(Raises), "ifca", executor="loop").run(rounds=1)
+
+
+def test_a_network_that_cannot_be_trained_is_refused(clients, mlp, federation):
+    class Raises(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.lost(x) if self.training else self.last(x)
+
+    with pytest.raises(ValueError, match=r"fails in training, on 3 samples .*no attribute 'lost'"):
+        federation(clients(2), mlp(Raises), "ifca")
+
+    class Pairs(Raises):
+        def forward(self, x):
+            return (self.last(x), x) if self.training else self.last(x)
+
+    with pytest.raises(ValueError, match=r"must give \(3, 2\) numbers .* in training .*got tuple"):
+        federation(clients(2), mlp(Pairs), "ifca")
+
+
+def test_a_failure_reaches_another_process_with_its_traceback():
+    def work():
+        raise OfTwo("one", "two")
+
+    failure = attempted(work)
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(failure))))
+    assert again == failure
+    assert isinstance(again.error, TracebackText)
+    assert 'raise OfTwo("one", "two")' in str(again.error)
 
 
 def test_batches_that_fail_are_done_one_client_at_a_time(

@@ -2,6 +2,7 @@ import io
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from numpy.polynomial.hermite_e import hermegauss
@@ -35,6 +36,24 @@ def test_entropy_is_split_in_three(run, name):
         np.testing.assert_allclose(prediction.model_uncertainty, 0, atol=1e-12)
     else:
         assert prediction.model_uncertainty.min() > 1e-4
+
+
+def test_inputs_that_are_no_numbers_are_found(run):
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    odd = X.copy()
+    odd[2, 1] = np.nan
+    place = r"got NaN or inf in 1 of 7 samples, the first of them nan in sample 2 "
+    for inputs, what in ((odd, "inputs"), (frame.assign(b=odd[:, 1]), "column 'b' of the inputs")):
+        with pytest.raises(ValueError, match=rf"^{what} must be finite, {place}"):
+            run.predict("c1", inputs)
+        with pytest.raises(ValueError, match=place):
+            run.predict_new(inputs, (X, [0] * 7))
+    with pytest.raises(ValueError, match=r"inputs must be finite in torch\.float32, got a larger"):
+        run.predict("c1", X.astype(float) * 1e300)
+    mixed = frame.assign(c=X[:, 2] > 0)
+    np.testing.assert_array_equal(
+        run.predict("c1", mixed).mean, run.predict("c1", mixed.to_numpy(float)).mean
+    )
 
 
 def test_plug_in_is_the_default_and_predictions_repeat(run):

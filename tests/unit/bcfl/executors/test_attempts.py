@@ -28,7 +28,26 @@ def test_a_result_is_passed_on():
     ],
 )
 def test_an_error_is_a_failure_in_one_line(error, text):
-    assert attempted(raising, error) == Failure("crashed", text)
+    place = f"test_attempts.py:{raising.__code__.co_firstlineno + 1} in raising"
+    assert attempted(raising, error) == Failure("crashed", f"{text}, at {place}", place)
+
+
+def test_an_error_of_the_library_has_no_place_of_the_users():
+    found = attempted(divmod, 1, 0)
+    assert found.text.startswith("ZeroDivisionError: ")
+    assert (found.place, found.error) == ("", None)
+
+
+@pytest.mark.parametrize("error", [OSError("full"), MemoryError(), SystemExit()])
+def test_an_error_of_the_machine_is_no_fault_of_the_code(error):
+    assert attempted(raising, error).error is None
+
+
+def test_a_fault_is_kept_with_its_traceback_but_not_with_local_variables():
+    error = KeyError("k")
+    found = attempted(raising, error)
+    assert found.error is error
+    assert error.__traceback__.tb_next.tb_frame.f_locals == {}
 
 
 @pytest.mark.parametrize("kind", [UnsupportedFitError, UnsupportedLayerError, KeyboardInterrupt])

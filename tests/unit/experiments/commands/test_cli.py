@@ -211,6 +211,41 @@ def test_unknown_keys_of_a_scenario_file_are_named(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("partition", "model", "message"),
+    [
+        ('clients = "many"', "", "[partition]: clients must be a whole number, got 'many'"),
+        ("groups = 0", "", "[partition]: groups must be a whole number of at least 1, got 0"),
+        ("alfa = 2", "", "[partition]: partition 'two-stage-dirichlet' has no option 'alfa'."),
+        ("", "hidden = [-2]", "[model]: layer size must be a whole number of at least 1, got -2"),
+        ("", "[federation]\ndrop_out = 2", "[federation]: drop_out must lie between 0 and 1"),
+        ("", "[privacy]\nclip = -1", "[privacy]: clip must be positive and finite, got -1"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told_with_its_file_and_table(
+    partition, model, message, tmp_path
+):
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'methods = ["fedavg"]\n[data]\ndataset = "optdigits"\n'
+        f'[partition]\nkind = "two-stage-dirichlet"\n{partition}\n[model]\nname = "mlp"\n{model}\n'
+    )
+    assert mistake("run", path, "--out", tmp_path / "run").startswith(f"bcfl: own.toml: {message}")
+
+
+def test_a_file_that_is_no_scenario_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    assert "'mine.py' is no .toml file, as a scenario is" in mistake("run", "mine.py")
+    assert "dataset = 'mine:object'" in mistake("preview", "mine.py")
+
+
+def test_a_run_below_a_file_is_refused_first(tmp_path):
+    (tmp_path / "file").touch()
+    told = mistake("run", "demo", *SMALL, "--out", tmp_path / "file" / "run")
+    assert f"{tmp_path / 'file'} is a file; give a new folder" in told
+
+
 def test_debug_shows_where_an_error_came_from(tmp_path):
     result = invoke("run", "demo", "--methods", "ficaa", "--debug", "--out", tmp_path / "run")
     assert result.exit_code == 2
@@ -281,6 +316,7 @@ def test_a_figure_that_cannot_be_written_is_told_first(tmp_path):
 def test_folders_of_written_files_are_made(tmp_path):
     result = invoke("preview", "demo", "--out", tmp_path / "a/b.svg")
     assert result.exit_code == 0, result.output
+    assert f"note: made the folder {tmp_path / 'a'}" in result.stderr
     assert (tmp_path / "a/b.svg").is_file()
 
 

@@ -25,7 +25,8 @@ def previewed(tmp_path, partition, *arguments):
 def test_samples_by_client_and_class(tmp_path):
     code, lines = previewed(tmp_path, {"kind": "rotated", "clients": 8, "samples_per_client": 50})
     assert code == 0
-    assert lines[0].startswith("tiny, seed 3: Partition(rotated of optdigits: 8 clients, 4 groups")
+    sizes = "8 clients · 4 hidden groups · rotated · 400 samples, 1397 left out"
+    assert lines[0] == f"tiny, seed 3   optdigits · {sizes}"
     drawn = partitions.rotated(datasets.load("optdigits"), clients=8, seed=3, samples_per_client=50)
     for client, counts, line in zip(drawn, drawn.class_counts(), lines[2:], strict=False):
         name, group, train, test, *held = line.split()

@@ -166,3 +166,13 @@ def test_real_usps():
     usps = datasets.load("usps", data_dir=REAL)
     assert usps.inputs.shape == (9298, 1, 16, 16)
     assert usps.num_native_test == 2007
+
+
+def test_a_folder_or_file_in_the_working_directory_is_told_with_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "table.mat").touch()
+    with pytest.raises(DataError, match=r"the folder of that name .* by its path: \./pictures$"):
+        datasets.load("pictures")
+    with pytest.raises(DataError, match=r"the file of that name .* by its path: \./table\.mat$"):
+        datasets.load("table.mat")

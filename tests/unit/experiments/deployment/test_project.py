@@ -153,6 +153,8 @@ def test_status_shows_rounds_failures_and_the_checkpoint(tmp_path):
     assert shown.output.splitlines() == lines
     with pytest.raises(ValueError, match="holds no round"):
         status_lines(tmp_path)
+    with pytest.raises(ValueError, match=r"nope doesn't exist; give a folder"):
+        status_lines(tmp_path / "nope")
 
 
 def test_status_of_numbers_shows_their_error(tmp_path):

@@ -78,7 +78,7 @@ def test_what_a_method_logs_is_kept_as_a_curve(miniature):
 
 
 def test_a_part_of_a_table_is_shown_and_the_whole_is_written(miniature):
-    only = ["--show", "--columns", "label", "--rows", "FedAvg", "--results", miniature]
+    only = ["--write", "--columns", "label", "--rows", "FedAvg", "--results", miniature]
     assert invoke("tiny/1", "--results", miniature, "--seeds", "0").exit_code == 0
     shown = invoke("tiny/1", *only)
     assert shown.exit_code == 0
@@ -88,6 +88,27 @@ def test_a_part_of_a_table_is_shown_and_the_whole_is_written(miniature):
     assert all(text not in shown.output for text in ("typing error", "no program", "not here"))
     whole = (miniature / "tiny" / "1" / "small.md").read_text()
     assert all(text in whole for text in ("typing error", "no program", "Data not here"))
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_showing_writes_nothing_and_writing_runs_nothing(miniature):
+    only = ["--results", miniature, "--seeds", "0", "--columns", "label", "--rows", "FedAvg"]
+    assert invoke("tiny/1", *only).exit_code == 0
+    (miniature / "tiny" / "1" / "small.md").unlink()
+    before = contents(miniature)
+    for names in (["tiny/1"], ["--all"]):
+        shown = invoke(*names, "--show", "--results", miniature)
+        assert shown.exit_code == 0
+        assert "| Label skew | FedAvg | 85.00 ± 0.24 | " in shown.output
+        assert contents(miniature) == before
+    assert invoke("--all", "--write", "--results", miniature).exit_code == 0
+    written = {path.name for path in contents(miniature)}
+    assert {"small.md", "README.md", "tiny.md"} <= written
+    assert len([name for name in written if "seed-" in name]) == 1
+    assert "give --show or --write" in invoke("tiny/1", "--show", "--write").output
 
 
 def test_rows_are_shown_by_their_method_and_a_part_may_be_empty(miniature, content):

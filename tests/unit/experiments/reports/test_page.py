@@ -2,9 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from bcfl.protocol import PredictiveName
 from experiments.reports import compare_page
 from experiments.reports.columns import OF_SOME
 from experiments.reports.compare import lettered
@@ -19,7 +21,12 @@ from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
     [
         ("bcfl-mht-8", ["bcfl-mht-8"]),
         ("A/ifca", ["A/", "ifca"]),
-        ("training.local_steps", ["training.", "local_", "steps"]),
+        ("training.local_steps", ["training.", "local_steps"]),
+        ("wecfl@num_clusters=2", ["wecfl@", "num_clusters=2"]),
+        (
+            "federation.min_cluster_size_of_all",
+            ["federation.", "min_", "cluster_", "size_", "of_", "all"],
+        ),
         ("ifca:weight=0.5", ["ifca:", "weight=0.5"]),
         ("bcfl-g@temperature=4", ["bcfl-g@", "temperature=4"]),
         ("a<b", ["a&lt;b"]),
@@ -44,6 +51,20 @@ def test_a_page_of_several_runs_names_methods_by_the_letters_of_its_key(make_run
     assert "<span>A/" not in compare_page.render([make_run()])
 
 
+def test_a_page_of_several_runs_notes_once_what_is_no_error(make_run):
+    runs = [make_run(num_floored=12), make_run(num_floored=34)]
+    page = compare_page.render(runs)
+    assert "Warnings" not in page.split("</nav>")[1].split("Results")[0]
+    assert page.count("Curvature entries raised") == 1
+    assert "12 (A/fedavg), 12 (A/bcfl-g), 34 (B/fedavg), 34 (B/bcfl-g)" in page
+
+
+def test_a_page_of_several_runs_says_what_colours_and_dashes_are(make_run):
+    runs = [make_run(), make_run()]
+    assert "dashes tell the runs apart" in compare_page.render(runs)
+    assert "dashes" not in compare_page.render(runs[:1])
+
+
 def test_every_column_of_a_table_is_explained_and_sorted_by_what_is_better():
     columns = [*COLUMNS, *AGREEMENT_COLUMNS, *PRIVACY_COLUMNS, *OF_SOME]
     assert set(explained(column.title for column in columns)) == {c.title for c in columns}
@@ -52,3 +73,10 @@ def test_every_column_of_a_table_is_explained_and_sorted_by_what_is_better():
         titles = [title for title, *_ in table.values()]
         assert list(explained(titles)) == list(dict.fromkeys(titles))
         assert all(map(better, titles))
+
+
+def test_the_predictions_of_an_uncertainty_page_are_explained():
+    meaning = explained(["prediction"])["prediction"]
+    assert [name for name in get_args(PredictiveName) if f"{name}" not in meaning] == []
+    assert "tuned: " in meaning
+    assert explained(["draws"])

@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from experiments.reports.report import counted, write_report
+from bcfl.analysis.rows import DamagedRunWarning
+from experiments.reports.compare import aligned, gather, latex
+from experiments.reports.report import counted, of_asked, write_report
 from experiments.reports.round_history import has_alternatives
 from experiments.runs.plan import FolderError
 from experiments.runs.run_folder import NoRunError
@@ -235,8 +237,52 @@ def test_an_unfinished_run_shows_its_curves(make_run):
         file.write('{"round": 7, "accu')
     text = written(folder)
     assert "No results yet: fedavg, bcfl-g, ifca." in text
+    assert "2 of 3 methods on optdigits" in text
+    assert "6 rounds, 2 seeds" in text
     assert "Learning curves" in text
     assert '<table class="results' not in text
+
+
+def test_a_header_tells_what_of_the_run_is_missing(make_run):
+    folder = make_run()
+    (folder / "summary.json").unlink()
+    for method in ("fedavg", "bcfl-g"):
+        shutil.rmtree(folder / method / "seed-1")
+        path = folder / method / "seed-0" / "metrics.jsonl"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    assert "2 methods on optdigits, 12 clients in 3 true groups, 4 of 6 rounds, 1 of 2 seeds" in (
+        written(folder)
+    )
+    assert of_asked(1, 2, "method") == "1 of 2 methods"
+
+
+def spoil(folder, *pairs):
+    for pair in pairs:
+        path = folder / pair / "metrics.jsonl"
+        path.write_text(path.read_text().replace('"round": 1', '"round": 7', 1))
+
+
+def test_a_method_that_is_left_out_is_told_once(make_run):
+    folder = make_run()
+    spoil(folder, "bcfl-g/seed-0", "bcfl-g/seed-1")
+    with pytest.warns(DamagedRunWarning, match="left out"):
+        text = written(folder)
+    assert text.count("<li>Left out: ") == 2
+    assert "No results yet" not in text
+
+
+def test_methods_with_fewer_seeds_keep_their_row_and_say_so(make_run):
+    folder = make_run(methods=("fedavg", "ifca", "wecfl"))
+    spoil(folder, "ifca/seed-0")
+    with pytest.warns(DamagedRunWarning, match="left out"):
+        text = written(folder)
+    rows = result_rows(text)
+    assert list(rows) == ["fedavg", "ifca1 seed", "wecfl"]
+    with pytest.warns(DamagedRunWarning, match="left out"):
+        results = gather([folder])
+    lines = aligned(results)
+    assert [line.split("  ")[0] for line in lines[1:4]] == ["fedavg", "ifca (1 seed)", "wecfl"]
+    assert any(line.startswith("ifca (1 seed) &") for line in latex(results))
 
 
 def test_values_that_are_unknown_in_all_rounds_leave_their_picture_out(make_run):
@@ -267,7 +313,13 @@ def test_failures_are_counted_and_shown_as_text(make_run):
 def test_unstable_fusion_is_a_warning(make_run):
     text = written(make_run(methods=["bcfl-g"], outside_hull=0.25, num_floored=1234))
     assert "25.00% (bcfl-g)" in text
-    assert "1,234 (bcfl-g)" in text
+    warned, noted = (
+        re.search(rf"{start}.*?</ul>", text, re.DOTALL)[0]
+        for start in ('<section class="care"', '<details class="notes"')
+    )
+    assert "25.00% (bcfl-g)" in warned
+    assert "1,234 (bcfl-g)" in noted
+    assert "1,234" not in warned
 
 
 def test_a_prior_that_outweighs_all_data_is_a_warning(make_run):

@@ -11,7 +11,11 @@ from experiments.reports.run_warnings import (
     edge_warnings,
     failure_warnings,
     first_seen,
-    single_partition_warnings,
+    floor_notes,
+    folder_warnings,
+    notes,
+    round_warnings,
+    single_partition_notes,
     untrained_methods,
 )
 from experiments.runs.run_folder import RunFolder
@@ -49,7 +53,7 @@ def test_partitions_are_equal_whatever_the_numbers_of_clusters():
 def test_hypotheses_that_are_one_partition_are_told(second, told):
     kept = [SimpleNamespace(labels=np.array(labels)) for labels in ([0, 0, 1], second)]
     histories = {"bcfl-mht-2": [SimpleNamespace(associations=kept)]}
-    assert bool(single_partition_warnings(histories)) == told
+    assert bool(single_partition_notes(histories)) == told
 
 
 @pytest.mark.parametrize(("counts", "told"), [([[5, 0], [3, 0]], True), ([[5, 1], [3, 0]], False)])
@@ -74,3 +78,11 @@ def test_a_chosen_value_at_an_end_is_told(make_run, best, told):
     }
     found = edge_warnings(RunFolder(run.path, run.description, summary, run.rounds))
     assert bool(found) == told
+
+
+def test_curvature_at_the_floor_is_a_note_and_no_warning(make_run):
+    run = RunFolder.read(make_run(methods=["ifca"], num_floored=1234))
+    assert "1,234 (ifca)" in floor_notes(run)[0]
+    assert notes(run, {}) == floor_notes(run)
+    assert round_warnings(run) == folder_warnings(run, {}) == []
+    assert notes(RunFolder.read(make_run(methods=["ifca"])), {}) == []

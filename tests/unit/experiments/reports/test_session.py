@@ -132,7 +132,10 @@ def test_a_run_saves_itself_as_its_session_saves_it(runs, tmp_path):
         "rounds.csv",
         "report.html",
     }
-    assert experiments.open(folder)["mine", 0].to_dataframe().equals(run.to_dataframe())
+    opened = experiments.open(folder)["mine", 0]
+    assert opened.to_dataframe().equals(run.to_dataframe())
+    assert opened.state.round == run.state.round
+    assert opened.state.hypotheses.best.clusters[0].key == run.hypotheses.best.clusters[0].key
     for command in ("report", "compare"):
         done = CliRunner().invoke(app, [command, str(folder)])
         assert done.exit_code == 0, done.output
@@ -168,7 +171,9 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
     bins = one.run.tested
     assert metrics.micro_accuracy(bins) == pytest.approx(one.rows[-1]["accuracy"])
     assert one.hypotheses.best.association.sizes.tolist() == sizes.tolist()
-    assert experiments.report(one.run, tmp_path / "again.html").is_file()
+    text = text_of(experiments.report(opened, tmp_path / "again.html"))
+    assert all(f"{method}-seed-{seed}" in text for method, seed in opened)
+    assert "bcfl-g" in text_of(experiments.report(one, tmp_path / "again.html", name="bcfl-g"))
     again = experiments.open(one.run.save(tmp_path / "again", name="again"))["again", 0]
     assert again.rows == one.rows
     config = folder / "bcfl-g" / "seed-1" / "config.toml"

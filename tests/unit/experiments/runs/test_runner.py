@@ -198,6 +198,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert path.read_text() == "old"
     files.write_aside(path, b"new")
     assert path.read_text() == "new"
+    for taken in (path.with_name(".report.html.partial"), path.with_name("page.html")):
+        taken.mkdir()
+    for name in ("report.html", "page.html"):
+        with pytest.raises(IsADirectoryError) as error:
+            files.write_aside(path.with_name(name), "text")
+        assert error.value.filename == str(path.with_name(name))
+        assert "partial" not in str(error.value)
 
 
 def test_fewer_rounds_than_time_steps_are_refused_before_work_starts():

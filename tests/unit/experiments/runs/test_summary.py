@@ -149,7 +149,10 @@ def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes():
     assert averaged.startswith("Scores are means over the last three rounds")
     assert "▲" not in "".join(rows)
     assert note.startswith("No best method is marked: to show that one of 2 is better than every")
-    assert "at least 6 seeds" in compare.latex(results(5))[-3]
+    *_, note, _, spread, _ = compare.latex(results(5))
+    assert "at least 6 seeds" in note
+    assert spread == "% ± is the sample standard deviation over seeds."
+    assert "±" not in "".join(compare.aligned(results(1)))
 
 
 def test_one_row_has_no_best_and_several_seeds_have_a_spread():

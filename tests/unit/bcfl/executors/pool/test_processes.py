@@ -90,9 +90,14 @@ def test_an_error_is_a_failure_of_the_client_as_in_the_loop(workers, linear, cli
     ]
     loop = LoopExecutor.on(clients, linear, 0, CPU, torch.float32)
     executor = ProcessesExecutor.on(clients, linear, 0, CPU, torch.float32, workers=workers)
-    failure = Failure("crashed", "ArithmeticError: this term never works")
     for one in (loop, executor):
-        assert one.answer(asked, models, 0) == dict.fromkeys(asked, failure)
+        found = one.answer(asked, models, 0)
+        assert list(found) == asked
+        for failure in found.values():
+            assert failure.kind == "crashed"
+            assert failure.text.startswith("ArithmeticError: this term never works, at ")
+            assert failure.place.endswith(" in penalty")
+            assert "this term never works" in str(failure.error)
     assert len(executor.answer([Describe("c0")], {}, 0)) == 1
 
 

@@ -1,14 +1,20 @@
 """A real run's report: its clients' data, moves and models are in it."""
 
+import re
+import shutil
+
 import numpy as np
 import pytest
 
+from bcfl.analysis.rows import DamagedRunWarning
 from experiments.commands.run import run
 from experiments.config.scenario import from_table
-from experiments.reports import local_models
+from experiments.reports import compare_page, local_models
+from experiments.reports.galleries import client_gallery
 from experiments.reports.galleries.client_gallery import client_pictures
 from experiments.reports.local_models import LocalModels
 from experiments.reports.report import render, write_report
+from experiments.reports.round_history import FirstStates
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
@@ -36,8 +42,13 @@ def folder(tmp_path_factory):
     return place / "run"
 
 
+def pictures_of(folder):
+    run = RunFolder.read(folder)
+    return client_pictures(run, FirstStates.of(run).states)
+
+
 def test_the_report_shows_the_partition_and_the_moves(folder):
-    pictures = client_pictures(RunFolder.read(folder))
+    pictures = pictures_of(folder)
     assert [name for name, picture in pictures.items() if picture] == [
         "partition",
         "moves",
@@ -50,6 +61,31 @@ def test_the_report_shows_the_partition_and_the_moves(folder):
     for title in ("Partition of the data", "Similarity of models"):
         assert title in page
     assert all(page.count(picture.svg) == 1 for picture in pictures.values() if picture)
+
+
+def test_a_checkpoint_that_cannot_be_read_is_told(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "run")
+    newest = max(copy.glob("wecfl/seed-0/checkpoints/round-*"))
+    with (newest / "tensors.safetensors").open("r+b") as file:
+        file.truncate(500)
+    told = "figures without wecfl, seed 0: .*is damaged"
+    with pytest.warns(DamagedRunWarning, match=told):
+        page = write_report(copy).read_text()
+    with pytest.warns(DamagedRunWarning, match=told):
+        compared = compare_page.render([copy])
+    for text in (page, compared):
+        assert re.search("<li>Figures without wecfl, seed 0: .*is damaged", text)
+    assert "Figures without" not in write_report(folder).read_text()
+
+
+def test_clients_without_true_groups_have_captions_of_their_own(folder):
+    run = RunFolder.read(folder)
+    states = FirstStates.of(run).states
+    groups = client_gallery._groups(run)
+    assert "absorbs all colours" in client_gallery._moves(states, groups).caption
+    caption = client_gallery._moves(states, dict.fromkeys(groups)).caption
+    assert "absorbs the others" in caption
+    assert "group" not in caption
 
 
 def test_local_models_are_those_of_the_run(folder):
@@ -96,7 +132,7 @@ def test_recorded_models_become_part_of_the_report(folder):
     path = local_models.record_into(folder, "wecfl")
     again = LocalModels.read(path)
     assert again.rounds.tolist() == [1, 2, 3]
-    pictures = client_pictures(RunFolder.read(folder))
+    pictures = pictures_of(folder)
     assert all(pictures.values())
     assert "neighbours-3-1" in pictures["neighbours"].svg
     assert pictures["neighbours"].svg in write_report(folder).read_text()
@@ -105,7 +141,7 @@ def test_recorded_models_become_part_of_the_report(folder):
     assert not path.is_file()
     other.write_text("no archive")
     with pytest.raises(ValueError, match="holds no local models"):
-        client_pictures(RunFolder.read(folder))
+        pictures_of(folder)
     other.unlink()
 
 

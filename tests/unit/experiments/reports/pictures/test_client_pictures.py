@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bcfl.drawing import in_style
 from experiments.reports.pictures import bubbles, likeness, moves, neighbours
 
 # Moves
@@ -115,11 +116,31 @@ def test_maps_share_their_shades_and_small_ones_hold_numbers():
     near, far = np.array([[1, 0.99], [0.99, 1]]), np.array([[1, -0.001], [-0.001, 1]])
     figure = likeness.draw_clusters({"wecfl": (near, [0, 1]), "ifca": (far, [1, 3])})
     images = [axes.images[0] for axes in figure.axes[:2]]
-    assert {image.get_clim() for image in images} == {(-0.001, 1)}
+    assert {image.get_clim() for image in images} == {(0, 1)}, "whatever the cosines are"
     np.testing.assert_array_equal(images[0].get_array(), near)
     texts = [[text.get_text() for text in axes.texts] for axes in figure.axes[:2]]
     assert texts == [["1.00", "0.99", "0.99", "1.00"], ["1.00", "0.00", "0.00", "1.00"]]
     assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["1", "3"]
+
+
+@pytest.mark.parametrize(("methods", "clusters"), [(1, 6), (2, 6), (5, 6), (1, 3), (7, 5)])
+@pytest.mark.parametrize("columns", [4, 1])
+def test_printed_cosines_have_room_in_their_cells(methods, clusters, columns):
+    matrix = np.eye(clusters) - 0.01
+    maps = {f"method-{i}": (matrix, list(range(clusters))) for i in range(methods)}
+    with in_style():
+        figure = likeness.draw_clusters(maps, columns)
+        figure.draw_without_rendering()
+    axes = figure.axes[0]
+    cell = axes.images[0].get_window_extent().width / clusters
+    assert max(text.get_window_extent().width for text in axes.texts) < cell
+
+
+def test_numbers_of_many_clusters_are_thinned_out():
+    maps = {"wecfl": (np.eye(24), list(range(24)))}
+    (axes, _) = likeness.draw_clusters(maps).axes
+    assert len(axes.get_xticks()) == len(axes.get_yticks()) <= likeness.TICKS
+    assert not axes.texts
 
 
 def test_clients_are_divided_where_clusters_end():

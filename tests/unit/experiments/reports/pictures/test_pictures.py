@@ -13,6 +13,7 @@ from bcfl.drawing import client_graph, style
 from bcfl.drawing import cluster_sizes as clusters
 from bcfl.drawing.client_graph import ClientGraph, evenly
 from experiments.reports.pictures import cost, curves, drawing
+from experiments.reports.round_history import edges
 from experiments.runs.run_folder import RunFolder, read_client_graph
 
 
@@ -70,10 +71,27 @@ def test_panels_share_one_layout(make_run):
 
 
 def test_wider_edges_are_more_probable():
-    styles = [client_graph._edge_style(p, 40) for p in (0.1, 0.5, 1.0)]
-    widths, colours = zip(*styles, strict=True)
-    assert list(widths) == sorted(widths)
-    assert [sum(c) for c in colours] == sorted((sum(c) for c in colours), reverse=True)
+    shares = (0.1, 0.5, 1.0)
+    widths = [client_graph.edge_width(p, 40) for p in shares]
+    assert widths == sorted(widths)
+    colours = [client_graph.edge_colour(p) for p in shares]
+    assert colours == sorted(colours, reverse=True), "darker"
+    assert edges(40)[-1] == (round(widths[-1], 3), round(client_graph.edge_opacity(1.0), 4))
+
+
+def test_edges_and_their_legend_follow_the_theme_by_one_rule(make_run):
+    picture = client_graph.GraphPicture.of(RunFolder.read(make_run()).graphs())
+    svg = drawing.inline_svg(lambda: client_graph.draw_client_graphs(picture), "picture", "graph")
+    root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
+    (legend,) = parts(root, "picture-legend_").values()
+    mixed = set(
+        re.findall(r"stroke: (color-mix\([^;]*\));", ElementTree.tostring(legend, "unicode"))
+    )
+    assert len(mixed) == 3, "of 25, 50 and 100 %"
+    drawn = parts(root, "picture-edges-").values()
+    edges_drawn = "".join(ElementTree.tostring(edge, "unicode") for edge in drawn)
+    assert edges_drawn.count("color-mix") == len(list(drawn))
+    assert mixed & set(re.findall(r"stroke: (color-mix\([^;]*\))", edges_drawn))
 
 
 def test_groups_are_apart_and_members_close():
