@@ -22,8 +22,8 @@ DOCS = ROOT / "docs"
 CODE = re.compile(r"```(?:python|\{code-cell\} python)\n(?::tags:.*\n)?(.*?)```", flags=re.DOTALL)
 NOTEBOOKS = sorted(
     str(path.relative_to(DOCS).with_suffix(""))
-    for path in (DOCS / "quickstart.md", DOCS / "saving.md", *DOCS.glob("tutorials/*.md"))
-    if path.stem != "index"
+    for path in (*(DOCS / f"{n}.md" for n in ("index", "quickstart", "saving")), *DOCS.glob("tutorials/*.md"))
+    if path != DOCS / "tutorials" / "index.md"
 )
 
 
