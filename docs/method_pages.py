@@ -22,7 +22,7 @@ SECTIONS = {
     "method": ("A round", "Cost", "Differences from the paper", "Results"),
     "suffix": ("What it changes", "Where it applies", "Cost", "Results"),
 }
-SYMBOLS = "Symbols are [those of all methods](index.md#notation)."
+SYMBOLS = "Symbols are [those of all pages](../how-it-works.md#notation)."
 FEW = 9
 """Up to so many options are one table; of more, those that all its like share are folded away."""
 SHARED = (
@@ -123,7 +123,7 @@ def _takes(method: str, suffix: str) -> bool:
 
 
 def methods_index() -> str:
-    """The list of all methods and suffixes, and the notation of their pages."""
+    """The list of all methods and suffixes, and what their pages count."""
     rows = [
         f"| [`{entry.title}`]({name}.md) | {entry.description} | {entry.paper or 'reference'} |"
         for name, entry in methods.RECIPES.items()
@@ -134,14 +134,14 @@ def methods_index() -> str:
     ]
     names = [*methods.RECIPES, *(f"suffix-{name}" for name in methods.COMBINATORS)]
     head = "| {} | description | source |\n|---|---|---|\n"
-    intro, notation = (TEXTS / "index.md").read_text("utf-8").split("\n## Notation\n")
+    intro, costs = (TEXTS / "index.md").read_text("utf-8").split("\n## Costs\n")
     default = f"`default` stands for `{methods.RECIPES[methods.DEFAULT].example}`."
     parts = [
         intro.replace("DEFAULT", default),
         head.format("method") + "\n".join(rows),
         "## Suffixes\n\nSuffixes modify a method and can be combined, as in `ifca-cam-finetune`.",
         head.format("suffix") + "\n".join(suffixes),
-        f"## Notation\n{notation}",
+        f"## Costs\n{costs}",
         "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n",
     ]
     return "\n\n".join(parts)

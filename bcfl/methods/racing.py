@@ -31,7 +31,7 @@ def bcfl_race(
     same: float = 0.95,
     **options: Unpack[PosteriorOptions],
 ) -> "Method":
-    """Several clusterings trained side by side and scored out of sample; the best remain.
+    """Several clusterings trained side by side and scored by cavities; the best remain.
 
     Args:
         num_clusters: number K of clusters.
