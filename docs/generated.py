@@ -5,7 +5,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
 from method_pages import method_page, methods_index, suffix_page
-from reference import MODULES, api_index, module_page
+from reference import MODULES, api_index, module_pages
 from references import linked, references_page
 from scenario_page import scenario_page
 
@@ -28,7 +28,8 @@ def write_pages(folder: Path) -> None:
     """
     pages = {f"methods/{name}.md": method_page(name) for name in methods.RECIPES}
     pages |= {f"methods/suffix-{name}.md": suffix_page(name) for name in methods.COMBINATORS}
-    pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
+    for module in MODULES:
+        pages |= {f"api/{name}.md": text for name, text in module_pages(module).items()}
     pages |= {"api/index.md": api_index(), "methods/index.md": methods_index()}
     pages |= {"scenario-files.md": scenario_page(), "references.md": references_page()}
     measured = folder.parent / "experiments"

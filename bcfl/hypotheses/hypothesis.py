@@ -225,7 +225,7 @@ class HypothesisSet:
 
     @property
     def competing(self) -> tuple[Hypothesis, ...]:
-        """Competitors of the next round: hypotheses, then proposals."""
+        """Competitors of the next round, first the hypotheses and then the proposals."""
         return self.hypotheses + self.proposals
 
     @property
@@ -245,7 +245,7 @@ class HypothesisSet:
 
     @property
     def effective_number(self) -> float:
-        """Effective number of hypotheses: one over the sum of squared weights (Kish, 1965)."""
+        """Effective number of hypotheses, one over the sum of squared weights (Kish, 1965)."""
         return float(assignment.effective_number(self.log_weights))
 
     @property

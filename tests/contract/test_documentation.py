@@ -144,8 +144,9 @@ def test_the_reference_has_every_public_package_of_bcfl(reference):
 def test_the_reference_lists_every_public_name_once_with_its_summary(reference):
     entries = []
     for module in reference.MODULES:
-        page = reference.module_page(module)
-        entries += re.findall(r"auto(?:class|function|exception):: (\S+)", page)
+        page, *others = reference.module_pages(module).values()
+        for each in (page, *others):
+            entries += re.findall(r"auto(?:class|function|exception):: (\S+)", each)
         listed = [name for names in reference.by_subject(module).values() for name in names]
         assert sorted(listed) == sorted(reference.public(module)), module
         for name in listed:
@@ -274,6 +275,14 @@ def test_help_of_a_run_shows_methods_that_take_the_run_as_self():
             assert not re.search(r"^ +runs?: ", value.__doc__ or "", flags=re.MULTILINE), name
 
 
+def test_first_lines_of_properties_have_no_colon(reference):
+    """Sphinx takes what stands before one for the type of the property."""
+    for name, value in documented(reference).items():
+        if isinstance(value, property | cached_property):
+            first = re.sub(r"`[^`]*`", "", inspect.getdoc(value).split("\n")[0])
+            assert ": " not in first, name
+
+
 @pytest.mark.parametrize("owner", [Federation, Run, HypothesisSet, ClientData])
 def test_help_says_what_methods_return(owner):
     for name, value in vars(owner).items():
@@ -319,6 +328,17 @@ def exists(name):
 def test_the_glossary_has_the_words_of_the_field():
     text = (DOCS / "glossary.md").read_text("utf-8").lower()
     assert [word for word in WORDS if f"*{word}" not in text] == []
+
+
+def test_formulas_have_thin_spaces_and_tall_integrals(generated):
+    spaced = importlib.import_module("formulas").spaced
+    math = '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"><mrow>{}</mrow></math>'
+    logs = spaced(math.format("<mi>c</mi><mi>log</mi><mi>w</mi><mo>=</mo><mi>log</mi><mo>(</mo>"))
+    tags = " ".join(re.findall(r"<(\w+)[ >]", logs))
+    assert tags == "math mrow mi mspace mi mspace mi mo mi mo"
+    assert 'minsize="2.2em"' in spaced(math.format("<mo>∫</mo>"))
+    limits = spaced(math.format("<munder><mo>∑</mo><mi>j</mi></munder>"))
+    assert '<mpadded height="+0.7em"><mi>j</mi></mpadded>' in limits
 
 
 def test_links_out_of_the_documentation_become_names(generated):
