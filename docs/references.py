@@ -100,8 +100,9 @@ def works() -> tuple[Work, ...]:
 def references_page() -> str:
     """The page of all works that are cited."""
     intro = (
-        "# References\n\nThe works that these pages and the docstrings cite, also as "
-        "{download}`BibTeX <references.bib>`. How to cite this package is said in `CITATION.cff`.\n"
+        "```{index} citation, BibTeX\n```\n\n# References\n\nThe works that these pages and the "
+        "docstrings cite, also as {download}`BibTeX <references.bib>`. For a citation of this "
+        "package itself, see `CITATION.cff`.\n"
     )
     ordered = sorted(works(), key=lambda work: (work.surnames[0].lower(), work.year))
     return "\n".join([intro, *(work.entry for work in ordered)])
