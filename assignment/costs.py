@@ -41,7 +41,7 @@ def validate_excess(max_excess: float) -> float:
         The limit as a float.
 
     Raises:
-        ValueError: it is no number of at least 0.
+        ValueError: it is not a number of at least 0.
     """
     try:
         limit = float(max_excess)

@@ -75,12 +75,12 @@ class RankedChildren:
 
     @cached_property
     def log_partition(self) -> float:
-        """Log of the summed weights of all associations of all parents in nats (NaN: unknown)."""
+        """Log of the summed weights of all associations of all parents in nats; NaN if unknown."""
         return self.problems.reference - float(self._first) + self._log_partition
 
     @cached_property
     def log_captured_mass(self) -> float:
-        """Log of the share of that sum which these hold, in nats, at most 0 (NaN: unknown)."""
+        """Log of the share of that sum which these hold, in nats, at most 0; NaN if unknown."""
         return float(np.minimum(0.0, float(logsumexp(-self.excess)) - self._log_partition))
 
     @cached_property

@@ -62,7 +62,7 @@ class Assignment:
 
     @property
     def log_weight(self) -> float:
-        """Unnormalised log-weight in nats: minus the cost."""
+        """Unnormalised log-weight in nats, which is minus the cost."""
         return -self.cost
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class RankedAssignments:
 
     @property
     def log_weight(self) -> FloatArray:
-        """Unnormalised log-weights in nats, float64 of shape (m,): minus the costs."""
+        """Unnormalised log-weights in nats, float64 of shape (m,), which are minus the costs."""
         return -self.cost
 
     @cached_property
@@ -117,7 +117,7 @@ class RankedAssignments:
 
     @cached_property
     def log_captured_mass(self) -> float:
-        """Log of the probability mass of these associations in nats, at most 0 (NaN: unknown)."""
+        """Log of the probability mass of these associations in nats, at most 0; NaN if unknown."""
         log_kept = float(logsumexp(-self.excess))
         return float(np.minimum(0.0, log_kept - self._log_partition_over_best[0]))
 

@@ -54,20 +54,9 @@ class Federation:
     All samples are in this process. Arguments are checked on construction; the object is not
     changed afterwards.
 
-    Attributes:
-        clients: the clients, sorted by name, with the validation samples that the method needs.
-        model: the network of the method, derived from the one that was given.
-        method: the method; a policy that was given in its place is tracked greedily.
-        seed: of all randomness.
-        client_fraction: share of the clients that take part in a round, in (0, 1].
-        drop_out: probability that a participant drops out of a round.
-        device: where the work is done.
-        dtype: floating-point type of the parameters.
-        evaluate: whether clients test their models after each round.
-        objectives: whether the objectives of clustering and learning are measured in each round.
-        threads: limit for torch, BLAS and OpenMP while it runs; None is no limit.
-        executor: which executor answers for the clients, with its options.
-        privacy: how clients randomise what they send; None has them send it as it is.
+    Its attributes are the arguments, except that `clients` are sorted by name and have the
+    validation samples that the method needs, `model` is the network of the method, derived from
+    the one that was given, and a policy given as `method` is one that is tracked greedily.
 
     Example:
         Two groups of clients, whose labels are opposite:
@@ -206,7 +195,7 @@ class Federation:
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """Names that requests are sent to: the clients, and pools of their samples, if any."""
+        """Names that requests are sent to, of the clients and of pools of their samples."""
         return (*(data.client for data in self.clients), *self._pools)
 
     @property

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -16,7 +15,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks lose more to thr
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 
 import generated  # noqa: E402 - it lies beside this file
+import references  # noqa: E402
 from docutils.nodes import SkipNode  # noqa: E402
+from formulas import spaced  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 from sphinx.domains.python import PyObject  # noqa: E402
 
@@ -35,6 +36,7 @@ exclude_patterns = ["_build", "methods_text"]  # texts of the pages in methods
 default_role = "code"
 suppress_warnings = ["ref.python"]  # one object under two public names, either will do
 autodoc_typehints = "signature"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "npt.ArrayLike": "ArrayLike"}
 autoclass_content = "both"
 autodoc_member_order = "groupwise"
 python_maximum_signature_line_length = 120
@@ -47,34 +49,19 @@ html_title = "bcfl"
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 html_math_renderer = "mathml"
-LIMITS = ({"height": "+0.7em"}, {"depth": "+0.3em"})  # space above the lower, below the upper
-MATHML = "http://www.w3.org/1998/Math/MathML"
-ElementTree.register_namespace("", MATHML)
 
 
 def in_mathml(self, node):
     """Write a formula as MathML, which browsers draw without a script."""
     inline = node.tagname == "math"
-    formula = with_apart_limits(convert(node.astext(), display="inline" if inline else "block"))
-    displayed = f'<div class="math" style="padding: 0.6em 0">{formula}</div>'
+    formula = spaced(convert(node.astext(), display="inline" if inline else "block"))
+    displayed = f'<div class="math">{formula}</div>'
     self.body.append(formula if inline else displayed)
     raise SkipNode
 
 
-def with_apart_limits(formula):
-    """Set limits apart from their sums, which they overlap where the system has no math font."""
-    root = ElementTree.fromstring(formula)
-    sums = [part for part in root.iter() if len(part) > 1 and part[0].text in ("∑", "∏")]
-    for part in sums:
-        for place, space in enumerate(LIMITS[: len(part) - 1], start=1):
-            padded = ElementTree.Element(f"{{{MATHML}}}mpadded", space)
-            padded.append(part[place])
-            part[place] = padded
-    return ElementTree.tostring(root, encoding="unicode")
-
-
 def as_plain_text(app, what, name, obj, options, lines):
-    """Escape what reStructuredText would read as markup; docstrings are text with backticks."""
+    """Escape what reStructuredText would read as markup, and link the works that are cited."""
     del app, what, name, obj, options
     in_example = False
     for number, line in enumerate(lines):
@@ -84,7 +71,8 @@ def as_plain_text(app, what, name, obj, options, lines):
         parts = line.split("`")
         for outside in range(0, len(parts), 2):
             text = re.sub(r"([*|])", r"\\\1", parts[outside])
-            parts[outside] = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", text)
+            text = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", text)
+            parts[outside] = references.with_roles(text, ":ref:")
         lines[number] = "`".join(parts)
 
 

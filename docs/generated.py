@@ -1,11 +1,12 @@
-"""Pages that are generated: methods, public modules, scenario files, results."""
+"""Pages that are generated: methods, public modules, scenario files, results, references."""
 
 import re
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
 from method_pages import method_page, methods_index, suffix_page
-from reference import MODULES, api_index, module_page
+from reference import MODULES, api_index, module_pages
+from references import linked, references_page
 from scenario_page import scenario_page
 
 from bcfl import methods
@@ -27,9 +28,10 @@ def write_pages(folder: Path) -> None:
     """
     pages = {f"methods/{name}.md": method_page(name) for name in methods.RECIPES}
     pages |= {f"methods/suffix-{name}.md": suffix_page(name) for name in methods.COMBINATORS}
-    pages |= {f"api/{module}.md": module_page(module) for module in MODULES}
+    for module in MODULES:
+        pages |= {f"api/{name}.md": text for name, text in module_pages(module).items()}
     pages |= {"api/index.md": api_index(), "methods/index.md": methods_index()}
-    pages |= {"scenario-files.md": scenario_page()}
+    pages |= {"scenario-files.md": scenario_page(), "references.md": references_page()}
     measured = folder.parent / "experiments"
     pages["results.md"] = results((measured / "RESULTS.md").read_text("utf-8"))
     for path in sorted((measured / "results" / "studies").glob("*.md")):
@@ -44,7 +46,7 @@ def write_pages(folder: Path) -> None:
 
 
 def in_site(text: str, page: str) -> str:
-    """The text of a page with its links to results leading to their copies in the site.
+    """The text of a page with links in the site: to copies of results, and to works that are cited.
 
     Args:
         text: with links as paths of the repository.
@@ -59,7 +61,8 @@ def in_site(text: str, page: str) -> str:
                 return relpath(copy + target.removeprefix(original), folder)
         return link[0]
 
-    return LINK.sub(placed, text)
+    placed_text = LINK.sub(placed, text)
+    return placed_text if page == "references" else linked(placed_text)
 
 
 def results(text: str) -> str:

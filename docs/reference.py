@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Iterable
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
@@ -14,11 +15,14 @@ OTHERS = (property, cached_property, classmethod, staticmethod)
 KINDS = ("Classes", "Functions", "Errors and warnings", "Types and values", "Modules")
 
 
-def module_page(module: str) -> str:
-    """The page of a public module.
+def module_pages(module: str) -> dict[str, str]:
+    """The page of a public module, and those of its classes that have many members.
 
     Args:
         module: its full name.
+
+    Returns:
+        Markdown by the name of the page, the module's first.
     """
     names = public(module)
     subjects = by_subject(module)
@@ -26,10 +30,16 @@ def module_page(module: str) -> str:
     for subject, listed in subjects.items():
         rows = [f"| {_link(module, name)} | {_summary(names[name])} |" for name in listed]
         parts.append(f"**{subject}**\n\n{_table(rows)}")
+    apart = {}
     for subject, listed in subjects.items():
-        entries = [_entry(module, name) for name in listed if _here(module, name)]
+        entries = []
+        for name in listed:
+            if _here(module, name) and _has_page(module, name):
+                apart[f"{module}.{name}"] = f"# {name}\n\n{_entry(module, name)}"
+            elif _here(module, name):
+                entries.append(_entry(module, name))
         parts += [f"## {subject}\n", *entries] if entries else []
-    return "\n".join(parts)
+    return {module: "\n".join(parts) + (_contents(apart) if apart else "")} | apart
 
 
 @cache
@@ -72,8 +82,11 @@ def api_index() -> str:
     for part, modules in PARTS.items():
         rows = [f"| [`{name}`]({name}.md) | {_summary(import_module(name))} |" for name in modules]
         parts.append(f"## {part}\n\n{_table(rows)}")
-    contents = "\n".join(MODULES)
-    return "\n".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
+    return "\n".join(parts) + _contents(MODULES)
+
+
+def _contents(pages: Iterable[str]) -> str:
+    return "\n".join(["", "```{toctree}", ":hidden:", "", *pages, "```", ""])
 
 
 def _table(rows: list[str]) -> str:
@@ -165,9 +178,25 @@ def _entry(module: str, name: str) -> str:
 
 def _members(module: str, name: str) -> str:
     """A table of the methods and properties of a class that has many."""
+    members = _members_of(public(module)[name])
     rows = [
         f"| {{py:obj}}`{member} <{module}.{name}.{member}>` | {_first_sentence(value)} |"
-        for member, value in vars(public(module)[name]).items()
-        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, OTHERS))
+        for member, value in members.items()
     ]
     return f"**Methods and properties of {name}**\n\n{_table(rows)}\n" if len(rows) >= MANY else ""
+
+
+def _members_of(kind: object) -> dict[str, object]:
+    return {
+        name: value
+        for name, value in vars(kind).items()
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, OTHERS))
+    }
+
+
+def _has_page(module: str, name: str) -> bool:
+    """Whether a class has a page of its own: all of `bcfl`, elsewhere those with many members."""
+    value = public(module)[name]
+    if _kind(value) != "Classes":
+        return False
+    return module == "bcfl" or len(_members_of(value)) >= MANY

@@ -2,7 +2,7 @@
 
 PARTS = {
     "Start here": ("bcfl", "bcfl.methods", "bcfl.data", "bcfl.architecture"),
-    "What a run has learnt": (
+    "Results of a run": (
         "bcfl.analysis",
         "bcfl.analysis.metrics",
         "bcfl.analysis.uncertainty",
@@ -13,7 +13,7 @@ PARTS = {
         "bcfl.hypotheses",
         "bcfl.drawing",
     ),
-    "Methods of one's own": (
+    "Your own methods": (
         "bcfl.policies",
         "bcfl.trackers",
         "bcfl.protocol",
@@ -43,10 +43,10 @@ PARTS = {
 SUBJECTS = {
     "bcfl": {
         "A federation": "Federation ClientData Model Objective methods",
-        "What comes out": "Run Prediction analysis",
+        "Results of a run": "Run Prediction analysis",
         "The posterior over associations": "HypothesisSet Hypothesis Association",
         "Details of data, models and predictions": "View BlockSpec PredictionRule",
-        "Methods of one's own": "Method policies trackers Aggregation drive",
+        "Your own methods": "Method policies trackers Aggregation drive",
         "Rounds": "FederationState RoundRecord checkpoint executors",
     },
     "bcfl.methods": {

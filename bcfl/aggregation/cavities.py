@@ -1,10 +1,10 @@
 """Cavities: the model of a cluster without what one client contributed to it.
 
 A client that is scored under a model that its own samples have trained always finds it good. The
-cavity of expectation propagation (Minka, 2001) leaves its own factor out, so that the score is out
-of sample without setting samples aside. Exact for fused Gaussians, and for robust means, which are
-taken again of the others; only the last contribution is left out, whatever earlier ones left in the
-models that others started from.
+cavity of expectation propagation (Minka, 2001) leaves its own factor out, without setting samples
+aside. Exact for fused Gaussians, and for robust means, which are taken again of the others. Only
+the last contribution is left out: what earlier ones taught the cluster remains in the models that
+the others started from, so that scores by cavities are not out of sample.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ KINDS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("facts", "seconds"), (dict,)),
     "belief": (dict, NoneType),
 }
-"""Types of the columns that are no numbers; a deployed federation has more of its own."""
+"""Types of the columns that are not numbers; a deployed federation has more of its own."""
 NUMBERS = {
     *("round", "weighted_f1", "hold_out_f1", "clusters_used", "effective_hypotheses"),
     *("log_captured_mass", "participants", *COUNTS, "models_sent", "models_run", "num_floored"),

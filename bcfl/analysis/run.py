@@ -105,7 +105,7 @@ class Run:
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """Client names in alphabetical order: that of the rows of all matrices."""
+        """Client names in alphabetical order, which is the order of the rows of all matrices."""
         return self.hypotheses.best.association.clients
 
     def association_probabilities(self) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ class Selection:
 
     @property
     def area(self) -> float:
-        """Area under the curve of risk by coverage (AURC): mean risk over all numbers kept.
+        """Area under the curve of risk by coverage (AURC), the mean risk over all numbers kept.
 
         References:
             Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural

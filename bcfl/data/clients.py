@@ -131,7 +131,8 @@ class ClientData:
             analysis only.
 
     Raises:
-        TypeError: the name is no text, a view no `View`, or the group no whole number.
+        TypeError: the name is not a string, a view is not a `View`, or the group is not a whole
+            number.
         ValueError: there are no training samples, samples of other views differ from them in size,
             the name holds characters that files cannot, the name of a view is nearly that of
             another or has no whole time step, or the group is out of range.
@@ -228,7 +229,7 @@ class ClientData:
             The client, with the view `train` and, if given, `test`.
 
         Raises:
-            TypeError: inputs or targets are no pair, masked, complex or no numbers.
+            TypeError: inputs and targets are not a pair, or are masked, complex or not numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
                 inputs are not finite, those of the test differ in size, or a target is none of the
                 classes.
@@ -282,7 +283,7 @@ class ClientData:
             The client, with the view `train` and, if given, `test`.
 
         Raises:
-            TypeError: a data set is none of these, has no length, or its samples are no pairs.
+            TypeError: a data set is none of these, has no length, or its samples are not pairs.
             ValueError: there is no sample or no such column, or samples differ in shape; see also
                 `bcfl.ClientData.from_arrays`.
         """

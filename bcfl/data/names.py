@@ -24,7 +24,7 @@ def checked_name(name: str) -> str:
     """A client's name, as plain text.
 
     Raises:
-        TypeError: it is no text.
+        TypeError: it is not a string.
         ValueError: it is empty, or holds characters that UTF-8 or XML, and so checkpoints or
             graphs, cannot.
     """
@@ -49,7 +49,7 @@ def checked_group(client: str, group: int | None) -> int | None:
         group: the group.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: it is not a whole number.
         ValueError: it has more than 32 bits.
     """
     if group is None:
@@ -72,9 +72,9 @@ def check_view_names(client: str, names: Iterable[object]) -> None:
         names: of its views, such as `train` and `train:2`.
 
     Raises:
-        TypeError: a name is no text.
-        ValueError: the view `train` is missing, a time step is no whole number from 1, or a name is
-            nearly that of another view.
+        TypeError: a name is not a string.
+        ValueError: the view `train` is missing, a time step is not a whole number from 1, or a name
+            is nearly that of another view.
     """
     given = list(names)
     for name in given:

@@ -36,7 +36,7 @@ def samples_of(
 
     Raises:
         TypeError: the source is none of these, has no length, so that it might have no end, or its
-            samples are no pairs.
+            samples are not pairs.
         ValueError: there is no sample or no such column, or samples differ in shape.
     """
     kind = type(source).__name__

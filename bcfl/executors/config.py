@@ -64,7 +64,7 @@ def checked_memory(memory: int | None) -> int | None:
     """The memory budget, validated.
 
     Raises:
-        ValueError: it is no whole number of at least one byte.
+        ValueError: it is not a whole number of at least one byte.
     """
     if memory is not None and not is_whole(memory, 1):
         raise ValueError(f"memory must be a whole number of bytes, at least 1, got {memory!r}")
@@ -75,7 +75,7 @@ def checked_workers(count: int | None) -> int | None:
     """The number of workers, validated.
 
     Raises:
-        ValueError: it is no whole number of at least 1.
+        ValueError: it is not a whole number of at least 1.
     """
     if count is not None:
         check_whole("workers", count)

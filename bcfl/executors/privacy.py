@@ -36,7 +36,7 @@ class Privacy:
         delta: probability with which the bound epsilon may fail, in (0, 1).
 
     Raises:
-        ValueError: one of them is no number, or out of range.
+        ValueError: one of them is not a number, or out of range.
     """
 
     clip: float = 1.0

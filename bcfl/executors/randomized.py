@@ -88,7 +88,7 @@ class Randomized:
     def _model(self, request: Train, answer: Trained, start: Tensor, seed: int) -> Trained:
         """The trained model after a clipped and noised step.
 
-        What local training cannot change gets no noise. A step that is no number counts as none.
+        What local training cannot change gets no noise. A step that is not a number counts as none.
         """
         free = _changed(self.model, request.objective).to(start.device)
         step = (answer.mean - start).double() * free

@@ -81,7 +81,7 @@ class Snapshot:
 
     @property
     def memberships(self) -> tuple[NDArray[np.float64], ...]:
-        """(clients, clusters) of each hypothesis: its belief, or its association without one."""
+        """(clients, clusters) belief of each hypothesis, or its association without a belief."""
         beliefs = self.beliefs or (None,) * len(self.associations)
         pairs = zip(self.associations, beliefs, strict=True)
         return tuple(a.serving if belief is None else belief for a, belief in pairs)
@@ -98,7 +98,7 @@ class Snapshot:
 
     @property
     def origins(self) -> list[list[tuple[int, float]]]:
-        """For each hypothesis, then each proposal: parents and shares of the weight."""
+        """Parents and shares of the weight for each hypothesis, then for each proposal."""
         equally = [(1.0 / max(len(parents), 1),) * len(parents) for parents in self.parents]
         rows = zip(self.parents, self.shares or equally, strict=True)
         origins = [list(zip(parents, shares, strict=True)) for parents, shares in rows]

@@ -43,8 +43,8 @@ class Hypothesis:
         scored_by_cavities: whether the policy scores the next round by the cavities; otherwise they
             are there for the round's recorded belief alone, and dropped after it.
         belief: (clients, clusters) probability of each client's cluster given the hypothesis, where
-            evidence for it exists that is out of sample; None where only the association is known
-            by which clients train. A client never seen has a zero row.
+            clients were scored for it, by cavities; None where only the association is known by
+            which clients train. A client never seen has a zero row.
         belief_recorded: whether the belief was recorded after the round, so that later rounds must
             not depend on it, and not stated by the policy.
     """
@@ -225,7 +225,7 @@ class HypothesisSet:
 
     @property
     def competing(self) -> tuple[Hypothesis, ...]:
-        """Competitors of the next round: hypotheses, then proposals."""
+        """Competitors of the next round, first the hypotheses and then the proposals."""
         return self.hypotheses + self.proposals
 
     @property
@@ -245,7 +245,7 @@ class HypothesisSet:
 
     @property
     def effective_number(self) -> float:
-        """Effective number of hypotheses: one over the sum of squared weights (Kish, 1965)."""
+        """Effective number of hypotheses, one over the sum of squared weights (Kish, 1965)."""
         return float(assignment.effective_number(self.log_weights))
 
     @property

@@ -165,7 +165,7 @@ def named(name: str) -> NamedMethod | NamedEnsemble:
         UnknownMethodError: no recipe has the name; the message suggests the nearest.
         UnknownObjectError: `module:object` cannot be imported, or is of another kind.
         ValueError: a suffix occurs twice, or two exclude each other.
-        TypeError: the name is no text.
+        TypeError: the name is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"name of a method must be text, such as 'bcfl-g', got {name!r}")

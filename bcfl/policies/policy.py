@@ -242,7 +242,7 @@ def candidate(  # noqa: PLR0913 - keywords with defaults
 
     Raises:
         TypeError: the labels are no mapping, or the objective is no `Objective`.
-        ValueError: an unknown client, or a cluster that is no whole number or out of range.
+        ValueError: an unknown client, or a cluster that is not a whole number or out of range.
 
     Example:
         With `federation` of the example of `bcfl.Federation`:

@@ -78,7 +78,7 @@ class Retention(SelfContained):
 
     @property
     def threshold(self) -> float:
-        """Largest residual that the adaptive part leaves: sparsity / weight."""
+        """Largest residual that the adaptive part leaves, which is sparsity / weight."""
         return self.sparsity / self.weight
 
     def penalty(self, live: Tensor, start: Tensor, references: Sequence[Tensor]) -> Tensor:

@@ -84,7 +84,7 @@ def checked_seed(seed: int) -> int:
     """The seed.
 
     Raises:
-        ValueError: it is no whole number, or negative.
+        ValueError: it is not a whole number, or negative.
     """
     check_whole("seed", seed, 0)
     return int(seed)
@@ -98,7 +98,7 @@ def checked_rounds(rounds: int, belief_every: int | None) -> int:
         belief_every: rounds between those with beliefs; None is the last alone.
 
     Raises:
-        ValueError: one of them is no whole number of at least 1.
+        ValueError: one of them is not a whole number of at least 1.
     """
     check_whole("rounds", rounds)
     if belief_every is not None:
@@ -115,7 +115,7 @@ def checked_shares(client_fraction: float, drop_out: float) -> tuple[float, floa
 
     Raises:
         ValueError: one of them is out of range.
-        TypeError: one of them is no number.
+        TypeError: one of them is not a number.
     """
     for name, share in (("client_fraction", client_fraction), ("drop_out", drop_out)):
         if not isinstance(share, Real):

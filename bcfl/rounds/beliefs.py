@@ -50,8 +50,8 @@ def with_beliefs(
     """Record the belief of each hypothesis that has none of its own.
 
     The membership of a client is the posterior under a uniform prior, given its summed loss over
-    the temperature in each cluster; that in the cluster which it trained in this round is out of
-    sample where the cavity is known, and in-sample otherwise. Clients that do not answer keep their
+    the temperature in each cluster; in the cluster which it trained in this round it is scored by
+    the cavity where that is known, and in-sample otherwise. Clients that do not answer keep their
     association.
 
     Args:

@@ -147,7 +147,7 @@ def learning_objective(
 ) -> Steps[Mapping[str, float]]:
     """The mean loss of the clients' training samples under the model of their cluster.
 
-    It is 𝓕 of Ma, "Clustered Federated Learning" (2024), equation 3.4, in nats per sample.
+    It is 𝓕 of Ma, "Clustered Federated Learning" (2023), equation 3.4, in nats per sample.
 
     Args:
         hypothesis: clusters and associations.

@@ -270,7 +270,7 @@ def initial_state(
         born = []
         for index in range(start * networks, (start + 1) * networks):
             mean, buffers = model.initial(derive_seed(seed, "initial", index))
-            key = lineage_key("birth", seed, index, repr(model), method.prior_precision)
+            key = lineage_key("birth", seed, index, _identity(model), method.prior_precision)
             mean, buffers = mean.to(device, dtype), buffers.to(device, dtype)
             born.append(from_initial(model, key, mean, buffers, method.prior_precision))
         born = _sharing_global_blocks(model, born)
@@ -280,6 +280,12 @@ def initial_state(
         hypotheses=HypothesisSet.weighted(hypotheses, 0, 0.0),
         origin=Origin.of(method, len(clients), seed),
     )
+
+
+def _identity(model: Model) -> str:
+    """A model in keys, from which random draws derive; another text gives other results."""
+    sizes = f"{model.input_shape} -> {model.num_outputs}"
+    return f"Model({model.name}: {sizes}, {model.layout.num_parameters} parameters)"
 
 
 def _sharing_global_blocks(model: Model, born: list[Posterior]) -> list[Posterior]:

@@ -1,6 +1,6 @@
 """Quantities of the convergence analysis of clustered federated learning, measured in a round.
 
-Ma, "Clustered Federated Learning" (2024), chapter 3. The gradient g_i of client i is the mean of
+Ma, "Clustered Federated Learning" (2023), chapter 3. The gradient g_i of client i is the mean of
 those that it followed in the round, its update divided by -η Q_i, with Q_i the number of its steps;
 momentum and regularisers count as gradient.
 """

@@ -2,8 +2,8 @@
 
 What is uncertain with few samples is mostly which basin of the association is right, so that the
 posterior needs hypotheses of different basins. Each start is one; all are weighted by the clients'
-log evidence over the rounds of the race, which is out of sample where clients are scored by
-cavities, through pseudo-BMA+.
+log evidence over the rounds of the race, through pseudo-BMA+. Where clients are scored by cavities,
+this evidence leaves out each client's last contribution.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def seed_of(text: str) -> int:
     """The seed in a text.
 
     Raises:
-        ValueError: it is no whole number.
+        ValueError: it is not a whole number.
     """
     if not text.isdecimal():
         raise ValueError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}")

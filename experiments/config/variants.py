@@ -130,7 +130,7 @@ def check_methods(names: Any, labels: Sequence[str], what: str) -> None:  # noqa
         named(name)
         if name not in known:
             raise ValueError(
-                f"{what} names {name!r}, which is no method of this run.{nearest(name, known)} "
+                f"{what} names {name!r}, which is not a method of this run.{nearest(name, known)} "
                 f"It has: {', '.join(known)}"
             )
 

@@ -73,7 +73,7 @@ def load_leaf_vectors(name: str, folder: Path, vectors: Path) -> Dataset:
         vectors: file of word vectors, such as `glove.6B.300d.txt`.
 
     Raises:
-        DataError: a file is missing or corrupt, or the samples are no texts.
+        DataError: a file is missing or corrupt, or the samples are not strings.
     """
     samples = read_users(folder)
     if not _is_text(samples):

@@ -30,7 +30,7 @@ def fashion_cnn(classes: int = 10, norm: Norm = "batch") -> Model:
         ValueError: the norm is unknown, or there is no class.
 
     References:
-        Ma, Zhou, Long, Jiang, Zhang (2022), and the network table of the BCFL paper. The published
+        Ma, Long, Zhou, Jiang, Zhang (2022), and the network table of the BCFL paper. The published
         tables print 16 channels for the second BatchNorm; the convolution before it has 32.
     """
     return _of("fashion-cnn", (1, 28, 28), _fashion_cnn, classes, norm=norm)

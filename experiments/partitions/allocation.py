@@ -175,7 +175,7 @@ def check_alpha(alpha: float) -> None:
     """Check the concentration of a Dirichlet distribution.
 
     Raises:
-        ValueError: it is no number, or out of range.
+        ValueError: it is not a number, or out of range.
     """
     if not isinstance(alpha, Real) or not SMALLEST_ALPHA <= alpha <= LARGEST_ALPHA:
         raise ValueError(

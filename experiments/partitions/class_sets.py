@@ -53,7 +53,7 @@ def n_class(
             or a client cannot get `min_samples` samples of its classes.
 
     References:
-        Ma, Zhou, Long, Jiang, Zhang (2022), client-wise n-class. Their program draws classes
+        Ma, Long, Zhou, Jiang, Zhang (2022), client-wise n-class. Their program draws classes
         independently and loses those drawn by no client.
     """
     split = Split(**options)
@@ -101,7 +101,7 @@ def cluster_n_class(
             samples of its classes.
 
     References:
-        Ma, Zhou, Long, Jiang, Zhang (2022), cluster-wise n-class (3, 2).
+        Ma, Long, Zhou, Jiang, Zhang (2022), cluster-wise n-class (3, 2).
     """
     split = Split(**options)
     check_clients(dataset, clients, split, groups)

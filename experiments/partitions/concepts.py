@@ -99,7 +99,7 @@ def rotated_images(samples: Samples, place: Place) -> Samples:
     """Images of group g are rotated counter-clockwise by g quarter turns; see `Alter`.
 
     Raises:
-        ValueError: the inputs are no square images.
+        ValueError: the inputs are not square images.
     """
     inputs, targets = samples
     if inputs.ndim < 3 or inputs.shape[-1] != inputs.shape[-2]:

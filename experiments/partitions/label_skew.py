@@ -60,7 +60,7 @@ def two_stage_dirichlet(
         ValueError: an argument is out of range, or no draw gave sufficiently large groups.
 
     References:
-        Ma, Zhou, Long, Jiang, Zhang (2022), "On the convergence of clustered federated learning":
+        Ma, Long, Zhou, Jiang, Zhang (2022), "On the convergence of clustered federated learning":
         cluster-wise non-IID. Their program rounds shares down to two decimals and duplicates
         samples where some are missing; here each sample belongs to exactly one client.
     """

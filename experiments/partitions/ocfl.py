@@ -65,7 +65,7 @@ def ocfl(
         ValueError: an argument is out of range, or a client cannot get `min_samples` samples.
 
     References:
-        Zuziak, Pellungrini, Rinzivillo (2025), "One-shot clustering for federated learning". There
+        Zuziak, Pellungrini, Rinzivillo (2024), "One-shot clustering for federated learning". There
         a test sample of one client may be a training sample of another, see
         `experiments.partitions.shared_ocfl`.
     """

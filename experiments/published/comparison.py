@@ -11,6 +11,7 @@ from experiments.published.results import Result, Results
 from experiments.published.table import UNKNOWN, Column, Metric, Printed, PublishedTable, Row
 from experiments.published.units import missing_data, units_of
 from experiments.runs.grids import METRIC as HELD_OUT
+from experiments.scores.significance import compare_best
 
 NOT_HERE = "data not here"
 Found = Mapping[int, Result]
@@ -26,7 +27,8 @@ class Cell:
         printed: the paper's value.
         values: ours, one for each seed with a result, in the metric's unit.
         broken: indices of the reasons why the printed value is known to be wrong.
-        best: whether no other method of the column has a better mean of ours.
+        best: whether ours is better than that of every other method of the column, by paired tests
+            over seeds.
         absent: what stands in the place of a value of ours.
     """
 
@@ -258,22 +260,37 @@ def _cell(
 
 
 def _marked(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The lines, with the best values of ours in each column marked."""
-    best: dict[tuple[str, str], float] = {}
-    for line in lines:
-        for cell in line.cells:
-            if cell.mean is not None and cell.metric.better:
-                place = (line.column.name, cell.metric.name)
-                score = cell.metric.better * round(cell.mean, cell.metric.digits)
-                best[place] = max(score, best.get(place, score))
-
-    def is_best(line: Line, cell: Cell) -> bool:
-        highest = best.get((line.column.name, cell.metric.name))
-        if cell.mean is None or highest is None:
-            return False
-        return cell.metric.better * round(cell.mean, cell.metric.digits) == highest
-
+    """The lines; a best value of ours is marked if paired tests tell it from every other one."""
+    best = {
+        (column, place, name)
+        for column, block in _by_column(lines).items()
+        for place, metric in enumerate(cell.metric for cell in block[0].cells)
+        if (name := _best_of(block, place, metric.better)) is not None
+    }
     return tuple(
-        replace(line, cells=tuple(replace(cell, best=is_best(line, cell)) for cell in line.cells))
+        replace(
+            line,
+            cells=tuple(
+                replace(cell, best=(line.column.name, place, line.row.name) in best)
+                for place, cell in enumerate(line.cells)
+            ),
+        )
         for line in lines
     )
+
+
+def _by_column(lines: Sequence[Line]) -> Mapping[str, list[Line]]:
+    columns: dict[str, list[Line]] = {}
+    for line in lines:
+        columns.setdefault(line.column.name, []).append(line)
+    return columns
+
+
+def _best_of(lines: Sequence[Line], place: int, better: int) -> str | None:
+    """Name of the row that is significantly better than each other one; None if there is none."""
+    known = [line for line in lines if line.cells[place].values]
+    if not better or len({line.seeds for line in known}) != 1:
+        return None
+    values = {line.row.name: line.cells[place].values for line in known}
+    compared = compare_best(values, 1 if better > 0 else -1)
+    return compared.best if compared is not None and compared.is_significant else None

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from experiments.published.comparison import Cell, Comparison, Line, measured_table
-from experiments.published.table import SMALL, UNKNOWN
+from experiments.published.table import SMALL
 from experiments.runs.files import write_aside
 
 MARKS = "abcdefghijklmnopqrstuvwxyz"
@@ -63,11 +63,11 @@ def in_columns(lines: Sequence[Line]) -> Iterator[str]:
     """
     metrics = [cell.metric.name for cell in lines[0].cells]
     heads = [f"{name} {whose}" for name in metrics for whose in ("theirs", "ours")]
-    yield f"| column | method | {' | '.join(heads)} | seeds | seconds |"
-    yield f"|---|---|{'---:|' * len(heads)}---:|---:|"
+    yield f"| column | method | {' | '.join(heads)} | seeds |"
+    yield f"|---|---|{'---:|' * len(heads)}---:|"
     for line in lines:
         cells = [text for cell in line.cells for text in _pair(cell)]
-        yield f"| {line.column.title} | {line.row.name} | {' | '.join(cells)} | {_end(line)} |"
+        yield f"| {line.column.title} | {line.row.name} | {' | '.join(cells)} | {len(line.seeds)} |"
 
 
 def _pair(cell: Cell) -> tuple[str, str]:
@@ -75,13 +75,8 @@ def _pair(cell: Cell) -> tuple[str, str]:
     return f"{cell.printed.text}{marks}", f"**{cell.ours}**" if cell.best else cell.ours
 
 
-def _end(line: Line) -> str:
-    seconds = UNKNOWN if line.seconds is None else f"{line.seconds:.0f}"
-    return f"{len(line.seeds)} | {seconds}"
-
-
 def latex(comparison: Comparison) -> str:
-    r"""The same as a LaTeX table (booktabs): a block for each column, the best of ours in bold."""
+    r"""The same as a LaTeX table (booktabs): a block for each column, a clear best in bold."""
     table, metrics = comparison.table, comparison.table.metrics
     width = 2 * len(metrics) + 1
     names = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_escaped(metric.name)}}}" for metric in metrics)

@@ -52,11 +52,12 @@ COLUMNS = (
     NLL,
     ECE,
     Column(metric="seconds", title="seconds", format=".1f"),
-    Column(metric="communication", title="comm. ×", format=".1f"),
-    Column(metric="storage", title="stor. ×", format=".1f"),
-    Column(metric="computation", title="comp. ×", format=".1f"),
+    Column(metric="communication", title="down ×", format=".1f"),
+    Column(metric="storage", title="peak ×", format=".1f"),
+    Column(metric="computation", title="nets ×", format=".1f"),
 )
-"""Costs are relative to FedAvg; runs of earlier versions lack them."""
+"""The last three are payload sent to a client, mean and largest of the rounds, and networks that it
+scored or trained, in units of FedAvg; runs of earlier versions lack them."""
 MISSING: Mapping[str, Any] = {"mean": None, "std": None, "values": []}
 
 

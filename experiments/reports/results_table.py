@@ -72,9 +72,9 @@ COLUMNS = (
     Column(title="time", unit="s", metric="seconds", format=".1f"),
     Column(title="trainings requested", metric="trainings_requested", format=",.0f"),
     Column(title="trainings run", metric="trainings_run", format=",.0f"),
-    Column(title="sent", unit="× FedAvg", metric="communication", format=".1f"),
-    Column(title="stored", unit="× FedAvg", metric="storage", format=".1f"),
-    Column(title="computed", unit="× FedAvg", metric="computation", format=".1f"),
+    Column(title="sent down", unit="× FedAvg", metric="communication", format=".1f"),
+    Column(title="largest round", unit="× FedAvg", metric="storage", format=".1f"),
+    Column(title="networks run", unit="× FedAvg", metric="computation", format=".1f"),
     Column(
         title="F1 by samples", unit="%", metric="weighted_f1", better=1, format=".1f", factor=100.0
     ),

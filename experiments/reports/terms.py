@@ -84,11 +84,11 @@ TERMS: dict[str, Term] = {
     ),
     "trainings requested": Term("local trainings that all hypotheses asked for."),
     "trainings run": Term("local trainings left after equal ones were run once."),
-    "sent": Term("payload that a client is sent in a round, in units of FedAvg's."),
-    "stored": Term("the same in the round where it is largest."),
-    "computed": Term(
-        "parameters of the networks that a client trains or evaluates in a round, in units of "
-        "FedAvg's."
+    "sent down": Term("payload that a client is sent in a round, in units of FedAvg's."),
+    "largest round": Term("payload that a client is sent in the round where it is largest."),
+    "networks run": Term(
+        "different networks that a client scores or trains in a round, by their parameters, in "
+        "units of FedAvg's; scoring one counts as much as training it."
     ),
     "bytes down": Term("payload from the server to clients, whole run."),
     "bytes up": Term("payload from clients to the server, whole run."),

@@ -23,9 +23,11 @@ class RelativeCost:
 
     Attributes:
         storage: payload that a client is sent in a round, in the round where it is largest.
-        communication: payload that a client is sent in a round, mean over rounds.
-        computation: parameters of the distinct networks that a client evaluates or trains in a
-            round, mean over rounds, each counted once.
+        communication: payload that a client is sent in a round, mean over rounds; what it sends
+            back is not in it.
+        computation: networks run, which is no time: parameters of the distinct networks that a
+            client scores or trains in a round, mean over rounds. A network that is both scored and
+            trained counts once, and one that is only scored counts as much as one that is trained.
     """
 
     storage: float

@@ -91,7 +91,7 @@ class DiagonalGaussian:
 
     @property
     def shift(self) -> Tensor:
-        """Natural parameter of the mean: precision times mean, (..., parameters)."""
+        """Natural parameter of the mean, which is precision times mean, (..., parameters)."""
         return self.precision * self.mean
 
     @property

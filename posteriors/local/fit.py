@@ -207,7 +207,7 @@ def laplace_log_evidence(
     """Log evidence of a Laplace approximation in the uncertain parameters, float64 nats.
 
     Log likelihood at the mode - (mode - prior mean)² / (2 x prior variance) - half the log of the
-    ratio of determinants (MacKay, 1992). Parameters held as known don't enter the prior's terms.
+    ratio of determinants (MacKay, 1992b). Parameters held as known don't enter the prior's terms.
 
     Args:
         log_likelihood: Summed log likelihood at the mode, nats.

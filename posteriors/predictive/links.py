@@ -31,7 +31,7 @@ def apply_link(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
 def link_logits(link: Link, mean: Tensor, covariance: Tensor) -> Tensor:
     """Logits of the expected class probabilities under Gaussian logits, by a named approximation.
 
-    `probit` divides each logit by sqrt(1 + pi/8 x its variance) before the softmax (MacKay, 1992;
+    `probit` divides each logit by sqrt(1 + pi/8 x its variance) before the softmax (MacKay, 1992a;
     Lu et al., 2020, for several classes). `bridge` takes the mean of the Dirichlet distribution
     whose Laplace approximation in logit space is the Gaussian (Hobbhahn et al., 2022, equations 9
     and 13), after conditioning the Gaussian on logits that sum to 0; it is inaccurate where the

@@ -21,7 +21,8 @@ from experiments.runs.summary import as_csv
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MEASURED = ROOT / "experiments"
-BUILT = {DOCS / name for name in ("results.md", "api", "methods", "studies", "tables")}
+GENERATED = ("results.md", "references.md", "api", "methods", "studies", "tables")
+BUILT = {DOCS / name for name in GENERATED}
 WRITTEN = [page for page in DOCS.rglob("*.md") if BUILT.isdisjoint([page, *page.parents])]
 RESULTS = [MEASURED / "RESULTS.md", *MEASURED.glob("results/**/*.md")]
 PAGES = sorted([*ROOT.glob("*.md"), *WRITTEN, *RESULTS])
@@ -143,8 +144,9 @@ def test_the_reference_has_every_public_package_of_bcfl(reference):
 def test_the_reference_lists_every_public_name_once_with_its_summary(reference):
     entries = []
     for module in reference.MODULES:
-        page = reference.module_page(module)
-        entries += re.findall(r"auto(?:class|function|exception):: (\S+)", page)
+        page, *others = reference.module_pages(module).values()
+        for each in (page, *others):
+            entries += re.findall(r"auto(?:class|function|exception):: (\S+)", each)
         listed = [name for names in reference.by_subject(module).values() for name in names]
         assert sorted(listed) == sorted(reference.public(module)), module
         for name in listed:
@@ -273,6 +275,14 @@ def test_help_of_a_run_shows_methods_that_take_the_run_as_self():
             assert not re.search(r"^ +runs?: ", value.__doc__ or "", flags=re.MULTILINE), name
 
 
+def test_first_lines_of_properties_have_no_colon(reference):
+    """Sphinx takes what stands before one for the type of the property."""
+    for name, value in documented(reference).items():
+        if isinstance(value, property | cached_property):
+            first = re.sub(r"`[^`]*`", "", inspect.getdoc(value).split("\n")[0])
+            assert ": " not in first, name
+
+
 @pytest.mark.parametrize("owner", [Federation, Run, HypothesisSet, ClientData])
 def test_help_says_what_methods_return(owner):
     for name, value in vars(owner).items():
@@ -318,6 +328,17 @@ def exists(name):
 def test_the_glossary_has_the_words_of_the_field():
     text = (DOCS / "glossary.md").read_text("utf-8").lower()
     assert [word for word in WORDS if f"*{word}" not in text] == []
+
+
+def test_formulas_have_thin_spaces_and_tall_integrals(generated):
+    spaced = importlib.import_module("formulas").spaced
+    math = '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"><mrow>{}</mrow></math>'
+    logs = spaced(math.format("<mi>c</mi><mi>log</mi><mi>w</mi><mo>=</mo><mi>log</mi><mo>(</mo>"))
+    tags = " ".join(re.findall(r"<(\w+)[ >]", logs))
+    assert tags == "math mrow mi mspace mi mspace mi mo mi mo"
+    assert 'minsize="2.2em"' in spaced(math.format("<mo>∫</mo>"))
+    limits = spaced(math.format("<munder><mo>∑</mo><mi>j</mi></munder>"))
+    assert '<mpadded height="+0.7em"><mi>j</mi></mpadded>' in limits
 
 
 def test_links_out_of_the_documentation_become_names(generated):
@@ -385,3 +406,75 @@ def test_every_column_of_the_files_of_a_run_is_explained(columns):
     state = SimpleNamespace(most_releases=0)
     privacy = SimpleNamespace(epsilon=float)
     assert set(privacy_columns(state, privacy)) <= columns
+
+
+OPERATORS = set(
+    re.findall(
+        r"\w+",
+        """
+    Bigl Bigr approx bigl bigr cdot cos cup dots exp frac in lVert lceil left leftarrow leq log max
+    mathrm mid min odot propto qquad quad rVert rceil right sqrt sum text top underset
+""",
+    )
+)
+MARKS = {"bar"}
+
+
+def symbols(formula):
+    """Letters and Greek letters of a formula, without words, operators and accents."""
+    formula = re.sub(r"\\(?:mathrm|text)\{[^}]*\}", " ", formula)
+    commands = set(re.findall(r"\\([A-Za-z]+)", formula)) - OPERATORS - MARKS
+    return commands | set(
+        re.findall(r"(?<![A-Za-z\\])[A-Za-z](?![a-z])", re.sub(r"\\[A-Za-z]+", " ", formula))
+    )
+
+
+def formulas(text):
+    return re.findall(r"\$\$(.*?)\$\$|\$([^$\n]+)\$", text, flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def notation():
+    """Symbols of all pages, and those of single pages by their names."""
+    text = (DOCS / "how-it-works.md").read_text("utf-8").partition("\n## Notation\n")[2]
+    common, _, single = text.partition("Symbols of single pages")
+    first_cells = re.findall(r"^\| (\$.*?) \|", common, flags=re.MULTILINE)
+    of_all = {s for cell in first_cells for f in formulas(cell) for s in symbols(f[1])}
+    of_single = {}
+    for pages_of, cell in re.findall(r"^\| (.*?`) \| (.*) \|$", single, flags=re.MULTILINE):
+        found = {s for f in formulas(cell) for s in symbols(f[1])}
+        of_single |= {name.strip("-"): found for name in re.findall(r"`([\w-]+)`", pages_of)}
+    return of_all, of_single
+
+
+def test_symbols_of_method_pages_are_those_of_the_notation(notation, pages):
+    of_all, of_single = notation
+    for path in pages.TEXTS.glob("*.md"):
+        name = path.stem.removeprefix("suffix-")
+        own = of_single.get("ocfl" if name.startswith("ocfl") else name, set())
+        used = {s for f in formulas(path.read_text("utf-8")) for s in symbols("".join(f))}
+        assert used <= of_all | own, (path.name, used - of_all - own)
+
+
+def test_no_symbol_of_a_single_page_means_something_else_on_all(notation):
+    of_all, of_single = notation
+    for name, own in of_single.items():
+        assert (own & of_all) <= set("ijkrt"), name
+
+
+def test_what_to_tune_first_names_options_of_the_page(generated, pages):
+    for page, text in pages.FIRST.items():
+        name = page.removeprefix("suffix-")
+        suffix = page != name
+        entry = methods.COMBINATORS[name] if suffix else methods.RECIPES[name]
+        written = generated.suffix_page(name) if suffix else generated.method_page(name)
+        assert f"Tune first: {text}.\n" in written
+        named = set(re.findall(r"`(\w+)(?:=[^`]*)?`", text))
+        assert named <= {*entry.options, "auto"}, page
+
+
+def test_the_option_of_all_methods_is_one_line(generated):
+    rows = [line for line in generated.method_page("ifca").splitlines() if "`calibration`" in line]
+    assert len(rows) == 1
+    assert len(re.sub(r"\([^)]*\)", "", rows[0]).split()) < 30
+    assert "experiments/results/studies/calibration.md" in rows[0]

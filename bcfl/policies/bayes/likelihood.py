@@ -74,9 +74,10 @@ class LikelihoodAssociation:
             which does not favour more clusters as such.
         scored_by: model by which a client is scored in a cluster. `cluster`: the cluster's model,
             which the client's own samples may have trained; `cavity`: that model without the
-            client's last contribution (see `bcfl.aggregation.cavities`), out of sample at the price
-            of one more model sent to each client; `crossfit`: in each cluster, a model that all its
-            members but one fold of the clients have trained (see `bcfl.aggregation.crossfit`).
+            client's last contribution, but with what it taught the other members before (see
+            `bcfl.aggregation.cavities`), at the price of one more model sent to each client;
+            `crossfit`: in each cluster, a model that all its members but one fold of the clients
+            have trained (see `bcfl.aggregation.crossfit`).
         belief_temperature: divides summed losses where they become membership probabilities, apart
             from the temperature that associates; of cavity scores only. `"auto"` fits it in each
             round on two halves of the clients' samples and reports it.

@@ -108,8 +108,8 @@ class SupportTest:
     def of(cls, own: SampleFit, other: SampleFit, margin: float) -> SupportTest:
         """Test two models on the same samples.
 
-        The one-sided signed-rank test of own + margin - other > 0. A loss that is no number is no
-        support.
+        The one-sided signed-rank test of own + margin - other > 0. A loss that is not a number
+        gives no support.
 
         Args:
             own: the client's model.

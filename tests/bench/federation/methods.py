@@ -12,6 +12,8 @@ PAIRS = (
     ("bcfl-g", "ifca", "the curvature of each local model"),
     ("bcfl-mh-6", "bcfl-g", "distinct trainings of near copies"),
     ("bcfl-mht-8", "bcfl-g", "scoring proposals"),
+    ("wecfl", "fedavg", "K-means on the server"),
+    ("bcfl-race-4", "fedavg", "trainings and cavities of four starts"),
 )
 ROUNDS, SETTLED, REPEATS = 25, 10, 3
 

@@ -82,13 +82,13 @@ def test_tables_show_the_costs_of_the_paper(rounds):
         "ifca-cam": metrics("ifca-cam", warm_up=3),
     }
     head, *lines = compare.aligned(results)[: 1 + len(results)]
-    assert head.index("comm. ×") < head.index("stor. ×") < head.index("comp. ×")
+    assert head.index("down ×") < head.index("peak ×") < head.index("nets ×")
     assert [line.split()[-6:-3] for line in lines] == [
         ["1.0", "1.0", "1.0"],
         ["10.0", "10.0", "10.0"],
         ["8.0", "11.0", "8.0"],
     ]
-    assert r"comm. $\times$ & stor. $\times$ & comp. $\times$ \\" in compare.latex(results)[2]
+    assert r"down $\times$ & peak $\times$ & nets $\times$ \\" in compare.latex(results)[2]
 
 
 def test_rounds_without_costs_are_unknown(rounds):

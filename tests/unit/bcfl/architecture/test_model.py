@@ -3,8 +3,9 @@ import pytest
 import torch
 from torch import nn
 
-from bcfl import BlockSpec, Model
+from bcfl import BlockSpec, Model, methods
 from bcfl.architecture.layout import Layout
+from bcfl.rounds import initial_state
 
 
 def test_a_layout_lists_parameters_and_running_statistics(batch_norm):
@@ -82,6 +83,19 @@ def test_a_parameter_in_no_block_or_in_two_is_refused(prefixes, owners):
 
 def test_a_model_says_what_it_is(linear):
     assert repr(linear) == "Model(linear: (3,) -> 2, categorical, 8 parameters)"
+
+
+def test_keys_of_initial_models_do_not_depend_on_the_representation(linear, monkeypatch):
+    """They seed what follows: another text would be another run."""
+
+    def keys():
+        given = linear, ["a"], 0, torch.device("cpu"), torch.float32
+        state = initial_state(methods.build("fedavg"), *given)
+        return [cluster.key for cluster in state.hypotheses.best.clusters]
+
+    before = keys()
+    monkeypatch.setattr(Model, "__repr__", lambda _: "another")
+    assert keys() == before
 
 
 def test_a_joined_vector_keeps_its_type(shared_body):

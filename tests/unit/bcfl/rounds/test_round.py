@@ -3,8 +3,10 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from bcfl import Aggregation, Federation, Method, Objective
+from bcfl import Aggregation, ClientData, Federation, Method, Model, Objective
+from bcfl.methods import fedavg
 from bcfl.policies import FedAvg, LikelihoodAssociation
 from bcfl.rounds.round import participants
 
@@ -65,6 +67,16 @@ def test_metrics_cover_clients_that_did_not_take_part(linear, clients):
 def test_no_test_is_made_where_none_is_wanted(linear, clients):
     policy = FedAvg(Objective(local_steps=1, batch_size=4))
     assert not Federation(clients, linear, policy, evaluate=False).run(1).records[0].evaluations
+
+
+def test_keys_of_initial_models_stay_as_they_are():
+    """Random draws derive from them, so that another key changes the results of a seed."""
+    model = Model(name="pinned", build=lambda: nn.Linear(3, 2), input_shape=(3,), num_outputs=2)
+    client = ClientData.from_arrays("a", (np.ones((2, 3)), [0, 1]))
+    (first,) = (
+        Federation([client], model, fedavg(), seed=5).initial_state().hypotheses.best.clusters
+    )
+    assert first.key == "80b6466af9f82e4327ee"
 
 
 def test_a_global_block_is_one_for_all_clusters_and_fed_by_everybody(shared_body, clients):

@@ -105,7 +105,7 @@ def test_options_of_one_method_are_set_as_toml_or_text():
         ("ifca.num_clusters", ValueError, "must be METHOD.OPTION=V(ALUE|1,V2), such as"),
         ("ifca.num_clusters=", ValueError, "must be METHOD.OPTION=V(ALUE|1,V2), such as"),
         ("ifac.num_clusters=3", UnknownMethodError, "unknown method 'ifac'. Did you mean 'ifca'"),
-        ("scl.linkage=single", ValueError, "names 'scl', which is no method of this run.* It has:"),
+        ("scl.linkage=single", ValueError, "'scl', which is not a method of this run.* It has:"),
         (
             "ifca.num_cluster=3",
             UnknownOptionError,

@@ -12,7 +12,7 @@ from experiments.published.carry_out import Machine, Reporter, carry_out
 from experiments.published.comparison import compare, part_of
 from experiments.published.figures import draw
 from experiments.published.formats import markdown
-from experiments.published.overview import overview
+from experiments.published.overview import overview, paper_page
 from experiments.published.results import Results
 from experiments.published.table import overlaid
 from experiments.published.units import units_of
@@ -253,7 +253,31 @@ def test_the_list_says_what_can_run_and_what_is_done(miniature):
     assert "small 0/8, paper 0/8; columns that can run: 1/2; not here: tissuemnist" in shown.output
 
 
-def test_a_comparison_marks_the_best_and_keeps_the_order(miniature):
+@pytest.mark.parametrize(("num_seeds", "marked"), [(5, False), (6, True)])
+def test_a_best_value_is_bold_where_seeds_can_tell(miniature, num_seeds, marked):
+    table, results, seeds = reading.load("tiny/1"), Results(miniature), range(num_seeds)
+    for unit in units_of(table, "small", seeds, ["label"]):
+        accuracy = {"FedAvg": 0.8, "IFCA & more": 0.9}[unit.row.name] + unit.seed / 100
+        content = {"setting": unit.setting, "seconds": 1.0, "seed": unit.seed}
+        results.write(unit, content | {"metrics": {"accuracy": accuracy}})
+    comparison = compare(table, "small", results, {"optdigits"}, seeds)
+    assert [line.cells[0].best for line in comparison.lines[:3]] == [False, marked, False]
+    assert ("**92.50 ± 1.87**" in markdown(comparison)) == marked
+    assert ("No value is in bold" in paper_page([comparison], miniature)) != marked
+
+
+def test_no_best_value_is_marked_where_methods_have_other_seeds(miniature):
+    table, results = reading.load("tiny/1"), Results(miniature)
+    for unit in units_of(table, "small", range(7), ["label"]):
+        if unit.row.name != "FedAvg" or unit.seed < 6:
+            accuracy = 0.9 if unit.row.name == "FedAvg" else 0.5
+            content = {"setting": unit.setting, "seconds": 1.0, "seed": unit.seed}
+            results.write(unit, content | {"metrics": {"accuracy": accuracy}})
+    lines = compare(table, "small", results, {"optdigits"}, range(7)).lines
+    assert not any(cell.best for line in lines for cell in line.cells)
+
+
+def test_a_comparison_keeps_the_order_of_its_table(miniature):
     table = reading.load("tiny/1")
     comparison = compare(table, "small", Results(miniature), {"optdigits"})
     assert [line.row.name for line in comparison.lines][:3] == ["FedAvg", "IFCA & more", "Unknown"]

@@ -1,4 +1,4 @@
-"""IFCA scored out of sample against a plain statement of it, with full and partial participation.
+"""IFCA scored by cavities and folds against a plain statement, with full and partial participation.
 
 By cavities, a client that contributed to a cluster in the cluster's last update is scored there by
 the sample-weighted mean of the other contributors' local models; one that contributed alone, by the
