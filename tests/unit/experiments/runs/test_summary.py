@@ -127,7 +127,7 @@ def test_what_is_better_by_paired_tests_is_marked():
     header, fedavg, best, _, *note = compare.aligned(results(6))
     assert header.split() == [
         *("method", "accuracy", "macro-F1", "ARI", "NLL", "ECE", "seconds"),
-        *("comm.", "×", "stor.", "×", "comp.", "×", "trainings", "requested", "/", "run"),
+        *("down", "×", "peak", "×", "nets", "×", "trainings", "requested", "/", "run"),
     ]
     assert fedavg.split() == [
         *("fedavg", "91.8", "±0.0", "91.8", "±0.0", "–", "0.300", "±0.000", "0.100", "±0.000"),
