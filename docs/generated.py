@@ -40,7 +40,7 @@ def write_pages(folder: Path) -> None:
         pages[f"tables/{path.name}"] = table_page(path.read_text("utf-8"))
     for name, text in pages.items():
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
 
