@@ -6,6 +6,7 @@ A text begins with a paragraph, what the method is and when to use it, followed 
 
 import inspect
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ SECTIONS = {
     "suffix": ("What it changes", "Where it applies", "Cost", "Results"),
 }
 SYMBOLS = "Symbols are [those of all pages](../how-it-works.md#notation)."
+FIRST = tomllib.loads((Path(__file__).parent / "first_options.toml").read_text("utf-8"))
 FEW = 9
 """Up to so many options are one table; of more, those that all its like share are folded away."""
 SHARED = (
@@ -99,10 +101,16 @@ def suffix_page(name: str) -> str:
         f"## Where it applies\n\n{sections['Where it applies']}\n\n{_applicable(name)}\n",
         f"## Cost\n\n{sections['Cost']}\n",
         "## Options\n",
+        _first(f"suffix-{name}"),
         _table(entry.options.values()),
         f"## Results\n\n{sections['Results']}\n",
     ]
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
+
+
+def _first(page: str) -> str:
+    """What to tune first, where that is known."""
+    return f"Tune first: {FIRST[page]}.\n" if page in FIRST else ""
 
 
 def _applicable(suffix: str) -> str:
@@ -257,7 +265,7 @@ def _options(entry: methods.Recipe) -> str:
     if entry.number:
         number = shown[entry.number]
         shown[number.name] = replace(number, description=f"M in the name: {number.description}")
-    parts = ["## Options\n", _table(shown.values())]
+    parts = ["## Options\n", _first(entry.name), _table(shown.values())]
     if folded:
         title = f"{len(folded)} options that it shares with similar methods"
         table = _table(folded.values())
@@ -265,7 +273,7 @@ def _options(entry: methods.Recipe) -> str:
     parts.append(
         "How clients train is `objective=bcfl.Objective(...)`, see {py:obj}`bcfl.Objective`.\n"
     )
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
 def _divided(
@@ -300,7 +308,10 @@ def _table(options: Iterable[methods.Option]) -> str:
     for option in options:
         source = f" Default: {option.source}." if option.source else ""
         source = STUDY.sub(_measured, source)
-        meaning = f"{option.description}{source} ({option.allowed})".replace("|", "\\|")
+        description = option.description
+        if option.name == "calibration":  # of all methods: the study that is linked says the rest
+            description = description.partition(". ")[0] + "."
+        meaning = f"{description}{source} ({option.allowed})".replace("|", "\\|")
         required = option.default is inspect.Parameter.empty
         default = "required" if required else f"`{option.default}`"
         rows.append(f"| `{option.name}` | {default} | {meaning} |")

@@ -126,8 +126,8 @@ def ifca(
         score_samples: most samples that are scored per client; none scores all.
         cluster_size: fewest and most clients of a cluster.
         solver: how the best association is found.
-        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
-            leaves out the client's contribution, or (crossfit) one of several, trained without the
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, without
+            the client's last contribution, or (crossfit) one of several, trained without the
             client's fold.
         belief_temperature: divides summed cavity losses in membership probabilities; auto fits it
             on two halves of the clients' samples. Default: measured, studies/association-posterior

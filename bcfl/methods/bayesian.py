@@ -105,8 +105,8 @@ def bcfl(
         reweighed: number of best associations whose weights are recomputed unless the evidence is
             separable.
         judge: whether hypotheses compete by training samples or by validation samples.
-        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
-            leaves out the client's contribution, or (crossfit) one of several, trained without the
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, without
+            the client's last contribution, or (crossfit) one of several, trained without the
             client's fold. Default: the paper, eq. 15.
         belief_temperature: divides summed cavity losses in membership probabilities; auto fits it
             on two halves of the clients' samples. Default: measured, studies/association-posterior
@@ -249,8 +249,8 @@ def bcfl_histories(
         temperature: of the association weights: mean weighs by the loss per sample, a number
             divides the summed loss (1 is Bayes' rule), auto fits it on validation samples. Default:
             the paper, section 5.
-        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
-            leaves out the client's contribution, or (crossfit) one of several, trained without the
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, without
+            the client's last contribution, or (crossfit) one of several, trained without the
             client's fold. Default: the paper, eq. 15.
     """
     from bcfl.trackers import MultiHypothesis

@@ -42,8 +42,8 @@ def bcfl_race(
             opinion pool keeps parameters that few clients determine from following a single client.
             Default: measured, studies/association-posterior ("What else was tried").
         memory: what the prior of the next round retains.
-        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
-            leaves out the client's contribution, or (crossfit) one of several, trained without the
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, without
+            the client's last contribution, or (crossfit) one of several, trained without the
             client's fold. Default: measured, studies/association-posterior ("Cavities in other
             methods").
         belief_temperature: divides summed cavity losses in membership probabilities; auto fits it

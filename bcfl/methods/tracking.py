@@ -77,8 +77,8 @@ def bcfl_mht(
             measured, studies/trackers ("Ablation of the tracker").
         memory: what the prior of the next round retains. Default: measured, studies/calibration
             ("Memory over rounds").
-        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, which
-            leaves out the client's contribution, or (crossfit) one of several, trained without the
+        scored_by: model that scores a client in a cluster: that of the cluster, its cavity, without
+            the client's last contribution, or (crossfit) one of several, trained without the
             client's fold.
         adapt: whether only the effective number of hypotheses is kept. Default: measured,
             studies/trackers ("Ablation of the tracker").

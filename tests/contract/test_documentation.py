@@ -460,3 +460,21 @@ def test_no_symbol_of_a_single_page_means_something_else_on_all(notation):
     of_all, of_single = notation
     for name, own in of_single.items():
         assert (own & of_all) <= set("ijkrt"), name
+
+
+def test_what_to_tune_first_names_options_of_the_page(generated, pages):
+    for page, text in pages.FIRST.items():
+        name = page.removeprefix("suffix-")
+        suffix = page != name
+        entry = methods.COMBINATORS[name] if suffix else methods.RECIPES[name]
+        written = generated.suffix_page(name) if suffix else generated.method_page(name)
+        assert f"Tune first: {text}.\n" in written
+        named = set(re.findall(r"`(\w+)(?:=[^`]*)?`", text))
+        assert named <= {*entry.options, "auto"}, page
+
+
+def test_the_option_of_all_methods_is_one_line(generated):
+    rows = [line for line in generated.method_page("ifca").splitlines() if "`calibration`" in line]
+    assert len(rows) == 1
+    assert len(re.sub(r"\([^)]*\)", "", rows[0]).split()) < 30
+    assert "experiments/results/studies/calibration.md" in rows[0]

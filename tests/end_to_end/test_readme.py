@@ -152,7 +152,7 @@ def test_links_of_the_readme_lead_somewhere():
 
 
 def test_the_options_of_a_scenario_are_read_as_printed():
-    text = (ROOT / "docs/choosing.md").read_text()
+    text = (ROOT / "docs/method-names.md").read_text()
     (block,) = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
     rest = {
         "name": "own",
