@@ -20,7 +20,9 @@ ENTRY = 1.7
 """Width of an entry of a legend, inches."""
 
 
-THINNEST, WIDER = 1.5, 1.5
+KINDS = (0, 1, 5, 3, 6, 4, 2)
+"""Line styles of kinds of prediction, neighbours far apart in lightness."""
+THINNEST, WIDER = 1.5, 1.0
 """Points: width of the line of the last kind of prediction, and what each one below adds."""
 NUM_BINS = 10
 """Bins of equal width of confidence or probability."""
@@ -148,7 +150,10 @@ def kind_styles(methods: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
     """
     kinds = dict.fromkeys(kind for method in methods for kind in method)
     return {
-        kind: {**line_style(index), "linewidth": THINNEST + WIDER * (len(kinds) - 1 - index)}
+        kind: {
+            **line_style(KINDS[index % len(KINDS)]),
+            "linewidth": THINNEST + WIDER * (len(kinds) - 1 - index),
+        }
         for index, kind in enumerate(kinds)
     }
 

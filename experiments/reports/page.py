@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-BREAK = re.compile(r"(?<=[/:,@])|(?<=\.)(?!\d)")
-"""Where a name may break between lines: after signs that part it, but not before a value."""
+BREAK = re.compile(r"(?<=[/:,@])(?<!^[A-Z]/)|(?<=\.)(?!\d)")
+"""Where a name may break between lines: after signs that part it, but not before a value.
+
+Nor after the letter of a run.
+"""
 WITHIN, LONG = re.compile(r"(?<=_)"), 16
 """Where its parts may break, and of how many letters those are that do."""
 SCRIPTS = ("page.js", "tips.js", "rounds.js")

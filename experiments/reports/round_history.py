@@ -62,7 +62,8 @@ class FirstStates:
                 state = newest_state(run.path, pair)
             except CheckpointError as error:
                 unreadable[pair] = str(error)
-                warn(f"figures without {pair}: {error}", rows.DamagedRunWarning, stacklevel=2)
+                told = f"figures from checkpoints lack {pair}: {error}"
+                warn(told, rows.DamagedRunWarning, stacklevel=2)
                 continue
             if state is not None:
                 states[method] = state

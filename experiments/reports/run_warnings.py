@@ -48,7 +48,7 @@ def folder_warnings(run: RunFolder, unreadable: Mapping[Pair, str]) -> list[str]
     """
     return [
         *(f"Left out: {why}." for why in run.left_out.values()),
-        *(f"Figures without {pair}: {why}." for pair, why in unreadable.items()),
+        *(f"Figures from checkpoints lack {pair}: {why}." for pair, why in unreadable.items()),
         *class_warnings(run),
         *edge_warnings(run),
     ]

@@ -38,6 +38,8 @@ def test_tables_numbers_and_page_agree(folder):
         assert re.search(rf"^{row['method']} +{label} +{shown} ", result.stdout, re.MULTILINE)
         assert f"<td>{scores['ece']:.3f}</td>" in page
         assert f"<td>{scores['noise_auroc']:.3f}</td>" in page
+    assert "bcfl uncertainty --no-tune shows the other predictions untuned" in page
+    assert "± half a 95 % interval" in page
     pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert len(pictures) == 4
     for picture in pictures:
@@ -52,6 +54,7 @@ def test_clients_can_be_scored_one_by_one(folder):
     )
     assert result.exit_code == 0, result.output
     rows = json.loads((folder / "uncertainty.json").read_text())
+    assert "The rows called tuned" not in (folder / "uncertainty.html").read_text()
     assert [row["part"] for row in rows] == [f"client-0{i}" for i in range(8)]
     assert {(row["method"], row["tuned"]) for row in rows} == {("bcfl-mh-3", False)}
     assert len(re.findall(r"^bcfl-mh-3 +plug-in +client-0\d ", result.stdout, re.MULTILINE)) == 16

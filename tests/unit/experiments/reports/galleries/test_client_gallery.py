@@ -68,14 +68,14 @@ def test_a_checkpoint_that_cannot_be_read_is_told(folder, tmp_path):
     newest = max(copy.glob("wecfl/seed-0/checkpoints/round-*"))
     with (newest / "tensors.safetensors").open("r+b") as file:
         file.truncate(500)
-    told = "figures without wecfl, seed 0: .*is damaged"
+    told = "figures from checkpoints lack wecfl, seed 0: .*is damaged"
     with pytest.warns(DamagedRunWarning, match=told):
         page = write_report(copy).read_text()
     with pytest.warns(DamagedRunWarning, match=told):
         compared = compare_page.render([copy])
     for text in (page, compared):
-        assert re.search("<li>Figures without wecfl, seed 0: .*is damaged", text)
-    assert "Figures without" not in write_report(folder).read_text()
+        assert re.search("<li>Figures from checkpoints lack wecfl, seed 0: .*is damaged", text)
+    assert "Figures from checkpoints" not in write_report(folder).read_text()
 
 
 def test_clients_without_true_groups_have_captions_of_their_own(folder):
