@@ -19,7 +19,9 @@ import references  # noqa: E402
 from docutils.nodes import SkipNode  # noqa: E402
 from formulas import spaced  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
+from numpy.typing import ArrayLike  # noqa: E402
 from sphinx.domains.python import PyObject  # noqa: E402
+from sphinx.util.typing import stringify_annotation  # noqa: E402
 
 project = "bcfl"
 author = "The bcfl developers"
@@ -36,7 +38,6 @@ exclude_patterns = ["_build", "methods_text"]  # texts of the pages in methods
 default_role = "code"
 suppress_warnings = ["ref.python"]  # one object under two public names, either will do
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"ArrayLike": "ArrayLike", "npt.ArrayLike": "ArrayLike"}
 autoclass_content = "both"
 autodoc_member_order = "groupwise"
 python_maximum_signature_line_length = 120
@@ -49,6 +50,7 @@ html_title = "bcfl"
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 html_math_renderer = "mathml"
+FULL_NAME = re.compile(r"(?:bcfl|assignment|posteriors|experiments)(?:\.\w+)+")
 
 
 def in_mathml(self, node):
@@ -73,7 +75,19 @@ def as_plain_text(app, what, name, obj, options, lines):
             text = re.sub(r"([*|])", r"\\\1", parts[outside])
             text = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", text)
             parts[outside] = references.with_roles(text, ":ref:")
+            if outside + 2 < len(parts) and FULL_NAME.fullmatch(parts[outside + 1]):
+                parts[outside] += ":py:obj:"  # a link where the reference has the name
         lines[number] = "`".join(parts)
+
+
+def with_short_types(app, what, name, obj, options, signature, returned):
+    """Write `ArrayLike` by its name, which is an alias of a union of eight types."""
+    del app, what, name, obj, options
+    for mode in ("smart", "fully-qualified", "fully-qualified-except-typing"):
+        long = stringify_annotation(ArrayLike, mode)
+        signature = signature and signature.replace(long, "ArrayLike")
+        returned = returned and returned.replace(long, "ArrayLike")
+    return signature, returned
 
 
 def with_links_in_site(app, page, source):
@@ -89,4 +103,5 @@ def setup(app):
     fields["variable"].label = "Attributes"
     app.add_html_math_renderer("mathml", (in_mathml, None), (in_mathml, None))
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)
+    app.connect("autodoc-process-signature", with_short_types)
     app.connect("source-read", with_links_in_site)

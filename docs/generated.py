@@ -38,9 +38,12 @@ def write_pages(folder: Path) -> None:
         pages[f"studies/{path.name}"] = results(path.read_text("utf-8"))
     for path in sorted((measured / "results").glob("*.md")):
         pages[f"tables/{path.name}"] = table_page(path.read_text("utf-8"))
+    for path in (folder / "api").rglob("*.md"):
+        if str(path.relative_to(folder)) not in pages:
+            path.unlink()  # of a name that is no longer there
     for name, text in pages.items():
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
 

@@ -11,6 +11,8 @@ from subjects import PARTS, SUBJECTS
 
 MODULES = tuple(module for modules in PARTS.values() for module in modules)
 MANY = 8
+CLASSES = "classes"
+"""Folder of the pages of classes; beside `bcfl.aggregation`, `bcfl.Aggregation` may be one file."""
 OTHERS = (property, cached_property, classmethod, staticmethod)
 KINDS = ("Classes", "Functions", "Errors and warnings", "Types and values", "Modules")
 
@@ -35,7 +37,7 @@ def module_pages(module: str) -> dict[str, str]:
         entries = []
         for name in listed:
             if _here(module, name) and _has_page(module, name):
-                apart[f"{module}.{name}"] = f"# {name}\n\n{_entry(module, name)}"
+                apart[f"{CLASSES}/{module}.{name}"] = f"# {name}\n\n{_entry(module, name)}"
             elif _here(module, name):
                 entries.append(_entry(module, name))
         parts += [f"## {subject}\n", *entries] if entries else []
