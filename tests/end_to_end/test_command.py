@@ -128,12 +128,10 @@ def test_the_configuration_of_one_method_runs_it_again(whole, tmp_path, read_met
 
 def test_jobs_change_no_bit(tiny, whole, bcfl, tmp_path, read_metrics):
     folder = tmp_path / "run"
-    code, out, err = bcfl("run", tiny, "--jobs", 2, "--seeds", "3,4", "--out", folder)
+    code, _, err = bcfl("run", tiny, "--jobs", 2, "--out", folder)
     assert code == 0, err
-    assert "±" in out
-    found = read_metrics(folder)
-    assert len(found) == 4
-    assert {pair: found[pair] for pair in read_metrics(whole[0])} == read_metrics(whole[0])
+    assert len(read_metrics(folder)) == 2
+    assert read_metrics(folder) == read_metrics(whole[0])
 
 
 def test_a_second_run_into_the_folder_is_refused(whole, tiny):

@@ -110,7 +110,7 @@ def test_the_page_on_federations_opens_a_client_and_makes_a_deployment(pages, tm
     assert outputs.shape == (2, deployment.model.num_outputs)
 
 
-SLOW = {"tutorials/paper"}
+SLOW = {"tutorials/drift", "tutorials/judging", "tutorials/paper", "tutorials/uncertainty"}
 
 
 @pytest.mark.parametrize(

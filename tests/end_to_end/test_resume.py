@@ -80,7 +80,7 @@ def test_killed_with_several_jobs_no_worker_survives(tiny, whole, bcfl, read_met
     assert read_metrics(folder) == read_metrics(whole[0])
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_control_c_ends_the_round_and_names_the_command_to_resume(
     jobs, tiny, whole, bcfl, read_metrics, tmp_path
 ):
@@ -146,7 +146,10 @@ def change_first_line(pair):
     "damage",
     [
         change_first_line,
-        lambda pair: (shutil.rmtree(pair / "checkpoints"), (pair / "metrics.jsonl").unlink()),
+        pytest.param(
+            lambda pair: (shutil.rmtree(pair / "checkpoints"), (pair / "metrics.jsonl").unlink()),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["changed", "gone"],
 )

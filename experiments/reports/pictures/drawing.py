@@ -123,6 +123,7 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     buffer = io.StringIO()
     with in_style():
         figure = draw()
+        _lay_out(figure)
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
@@ -140,6 +141,14 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     return text.replace("<svg ", heading, 1).replace(
         ">", f'>\n <title id="{name}-title">{_escaped(title)}</title>', 1
     )
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place axes and labels once; `savefig` would draw the figure twice to do so."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
 
 
 def with_tips(svg: str, name: str, tips: Tips) -> str:

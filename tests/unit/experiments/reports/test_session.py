@@ -171,9 +171,10 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
     bins = one.run.tested
     assert metrics.micro_accuracy(bins) == pytest.approx(one.rows[-1]["accuracy"])
     assert one.hypotheses.best.association.sizes.tolist() == sizes.tolist()
-    text = text_of(experiments.report(opened, tmp_path / "again.html"))
-    assert all(f"{method}-seed-{seed}" in text for method, seed in opened)
-    assert "bcfl-g" in text_of(experiments.report(one, tmp_path / "again.html", name="bcfl-g"))
+    text = text_of(experiments.report({"mine": one}, tmp_path / "again.html"))
+    assert "mine" in text
+    assert session._named(one, "mine") == {"mine": one.run}
+    assert list(session._named(opened, "run")) == [f"{m}-seed-{seed}" for m, seed in opened]
     again = experiments.open(one.run.save(tmp_path / "again", name="again"))["again", 0]
     assert again.rows == one.rows
     config = folder / "bcfl-g" / "seed-1" / "config.toml"

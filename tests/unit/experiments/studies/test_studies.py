@@ -35,6 +35,7 @@ def test_calibration_of_plain_and_tuned_rules(tmp_path, capsys):
     assert "+0.000 ± 0.000 | +0.000 ± 0.000" in same
 
 
+@pytest.mark.slow
 def test_memories_differ_in_their_counts(capsys, monkeypatch):
     names = [(memory, weight) for memory, weight, _ in memory_study.variants()]
     assert names[:3] == [(one, 0.0) for one in ("replace", "forget", "accumulate")]

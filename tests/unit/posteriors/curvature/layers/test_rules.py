@@ -34,7 +34,7 @@ class Scaled(nn.Module):
     [
         (nn.Sequential(nn.Linear(2, 2), nn.LSTM(2, 2)), r"'1' \(LSTM\).*supported are Linear"),
         (nn.Sequential(nn.ConvTranspose2d(1, 1, 2)), r"'0' \(ConvTranspose2d\) has parameters"),
-        (Scaled(), r"'' \(Scaled\) has parameters"),
+        (Scaled(), r"the network itself \(Scaled\) has parameters"),
         (nn.Sequential(Doubled(2, 2)), r"\(Doubled\)"),
         (nn.utils.parametrizations.weight_norm(nn.Linear(2, 2)), "has parameters but no"),
         (nn.BatchNorm1d(2, track_running_stats=False), "depend on the other samples"),
