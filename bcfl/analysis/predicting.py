@@ -5,7 +5,7 @@ The functions that take a `Run` are its methods.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isnan
 from typing import TYPE_CHECKING, Literal
@@ -115,12 +115,23 @@ def predict(  # noqa: D417 - a method of Run
         check_whole("step", step, 0)
     _check_classes(self, "predict", "see predict_values")
     rule = rule_of(self, predictive)
-    if by not in ("belief", "association"):
-        raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
-    memberships = Membership.of_client if by == "belief" else Membership.by_association
-    membership = memberships(self.hypotheses, client)
+    membership = memberships_by(by)(self.hypotheses, client)
     mixture = None if step is None else membership.mixture_at(self.model, client, step)
     return _predicted(self, membership, inputs, rule, mixture)
+
+
+def memberships_by(by: str) -> Callable[[HypothesisSet, str], Membership]:
+    """How the membership of a client is read from the hypotheses.
+
+    Args:
+        by: `belief`, or `association`, which trains the client.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if by not in ("belief", "association"):
+        raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
+    return Membership.of_client if by == "belief" else Membership.by_association
 
 
 @standard_switches()

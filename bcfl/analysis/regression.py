@@ -11,7 +11,7 @@ import scipy
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.analysis.predicting import check_outputs, newcomer, rule_of
+from bcfl.analysis.predicting import check_outputs, memberships_by, newcomer, rule_of
 from bcfl.analysis.predictions import fitting
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
@@ -100,11 +100,9 @@ def predict_values(  # noqa: D417 - a method of Run
             or labels, or the predictive is of these, or needs a curvature that there is not.
     """
     _check_numbers(self, "predict_values", "predict")
-    if by not in ("belief", "association"):
-        raise ValueError(f"by must be 'belief' or 'association', got {by!r}")
+    memberships = memberships_by(by)
     self.hypotheses.best.association.row(client)
     rule = rule_of(self, predictive)
-    memberships = Membership.of_client if by == "belief" else Membership.by_association
     return _predicted(self, memberships(self.hypotheses, client), inputs, rule)
 
 
