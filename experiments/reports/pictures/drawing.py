@@ -148,7 +148,7 @@ def _lay_out(figure: Figure) -> None:
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)  # "none" would leave a placeholder, which draws twice
 
 
 def with_tips(svg: str, name: str, tips: Tips) -> str:
