@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bcfl import analysis, executors, methods, policies, trackers
     from bcfl.aggregation.aggregation import Aggregation
-    from bcfl.analysis.predictions import Prediction
+    from bcfl.analysis.prediction.mixture import Prediction
     from bcfl.analysis.run import Run
     from bcfl.architecture.model import BlockSpec, Model
     from bcfl.data.clients import ClientData, View
@@ -54,7 +54,7 @@ _NAMES = {
     "Method": "bcfl.rounds.method",
     "Model": "bcfl.architecture.model",
     "Objective": "bcfl.protocol.objective",
-    "Prediction": "bcfl.analysis.predictions",
+    "Prediction": "bcfl.analysis.prediction.mixture",
     "PredictionRule": "bcfl.protocol.prediction_rule",
     "RoundRecord": "bcfl.rounds.state",
     "Run": "bcfl.analysis.run",

@@ -20,9 +20,9 @@ from bcfl.analysis.plots import (
     plot_reliability,
     plot_uncertain_clients,
 )
-from bcfl.analysis.predicting import NOISE_GRID, TUNING_GRID
-from bcfl.analysis.predictions import Prediction
-from bcfl.analysis.regression import ValuePrediction, score_values
+from bcfl.analysis.prediction.mixture import Prediction
+from bcfl.analysis.prediction.numbers import ValuePrediction, score_values
+from bcfl.analysis.prediction.tuning import NOISE_GRID, TUNING_GRID
 from bcfl.analysis.run import Run
 
 __all__ = [

@@ -13,11 +13,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bcfl.analysis import export, graphs, metrics, plots, predicting, saving
+from bcfl.analysis import export, graphs, metrics, plots, saving
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.notebook import in_html
-from bcfl.analysis.ood import FeatureDensity
-from bcfl.analysis.regression import predict_new_values, predict_values
+from bcfl.analysis.prediction import classes, numbers, serving, tuning
+from bcfl.analysis.prediction.ood import FeatureDensity
 from bcfl.analysis.rows import Row, round_row, to_dataframe
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor
@@ -329,13 +329,13 @@ class Run:
         round = max(self.state.round - 1, 0)
         return RoundExchange(self.executor, self.model, round).drive(steps)
 
-    rule = cached_property(predicting.default_rule)
-    predict = predicting.predict
-    predict_values = predict_values
-    predict_new_values = predict_new_values
-    predict_new = predicting.predict_new
-    network = predicting.network
-    tuned = predicting.tuned
+    rule = cached_property(tuning.default_rule)
+    predict = classes.predict
+    predict_values = numbers.predict_values
+    predict_new_values = numbers.predict_new_values
+    predict_new = classes.predict_new
+    network = serving.network
+    tuned = tuning.tuned
 
     @property
     def rounds(self) -> list[int]:

@@ -11,7 +11,7 @@ from scipy.stats import entropy
 from torch import nn
 
 from bcfl import Federation, Model, Objective, PredictionRule
-from bcfl.analysis.predictions import predict
+from bcfl.analysis.prediction.mixture import predict
 from bcfl.hypotheses import Membership
 from bcfl.methods import build
 from tests.recipes import built

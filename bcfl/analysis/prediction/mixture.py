@@ -39,7 +39,7 @@ class Prediction:
             hypotheses, clusters named as in the leading one; uniform if it was never seen.
         ood_score: (samples,) how much better all clusters, or none, explain the inputs than the
             client's own, nats: an out-of-distribution score (see
-            `bcfl.analysis.ood.FeatureDensity`). None where the run has no executor.
+            `bcfl.analysis.prediction.ood.FeatureDensity`). None where the run has no executor.
         co_association: (clients,) probability that a new client shares a cluster with each client
             of the federation, in the order of `bcfl.Run.clients`; None for these themselves, see
             `bcfl.Run.co_association`.

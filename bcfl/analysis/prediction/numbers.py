@@ -1,4 +1,4 @@
-"""Predictions of numbers, by the mixture of cluster models that serves a client."""
+"""Predicted numbers, for clients of a run and for those that were never seen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import scipy
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.analysis.predicting import check_outputs, memberships_by, newcomer, rule_of
-from bcfl.analysis.predictions import fitting
+from bcfl.analysis.prediction.mixture import fitting
+from bcfl.analysis.prediction.serving import (
+    check_outputs,
+    first_mean,
+    memberships_by,
+    newcomer,
+    rule_of,
+)
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
@@ -156,7 +162,7 @@ def _check_numbers(run: Run, name: str, instead: str) -> None:
 def _predicted(
     run: Run, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
 ) -> ValuePrediction:
-    x = fitting(run.model, inputs, run.hypotheses.best.clusters[0].mean(run.model))
+    x = fitting(run.model, inputs, first_mean(run))
     rule.check(membership.mixture)
     with computing("full", x.device):
         moments = rule.moments(run.model, membership.mixture, x)
