@@ -38,6 +38,7 @@ def seen(page):
     for layout in found["layouts"]:
         assert layout["violations"] == []
         assert layout["overflow"] <= 0
+        assert layout["black"] == [], "shapes that no theme colours"
         assert layout["smallest"] is None or layout["smallest"][0] >= LEAST_TEXT, layout
     backgrounds = {(each["scheme"], each["background"]) for each in found["layouts"]}
     assert len(backgrounds) == 2
