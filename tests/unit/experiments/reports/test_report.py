@@ -10,7 +10,7 @@ import pytest
 
 from bcfl.analysis.rows import DamagedRunWarning
 from experiments.reports.compare import aligned, gather, latex
-from experiments.reports.report import counted, of_asked, write_report
+from experiments.reports.report import of_asked, write_report
 from experiments.reports.round_history import has_alternatives
 from experiments.runs.plan import FolderError
 from experiments.runs.run_folder import NoRunError
@@ -362,10 +362,6 @@ def test_a_folder_without_a_run_is_refused(tmp_path, make_run):
     shutil.rmtree(folder / "ifca")
     with pytest.raises(NoRunError, match="no method has done a round"):
         write_report(folder)
-
-
-def test_counted():
-    assert (counted(1, "round"), counted(1200, "client")) == ("1 round", "1,200 clients")
 
 
 def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make_run, usual):
