@@ -88,6 +88,7 @@ class PairReliability:
         observed: (bins,) share of pairs of one group.
         low: (bins,) lower end of the 90 % interval of `observed`.
         high: (bins,) upper end.
+        num_bins: number of bins, empty ones included.
     """
 
     counts: NDArray[np.int64]
@@ -95,6 +96,7 @@ class PairReliability:
     observed: Array
     low: Array
     high: Array
+    num_bins: int = BINS
 
 
 def pair_reliability(
@@ -131,6 +133,7 @@ def pair_reliability(
         observed=np.array([same[row].mean() for row in members]),
         low=low,
         high=high,
+        num_bins=bins,
     )
 
 

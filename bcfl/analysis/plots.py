@@ -223,6 +223,7 @@ def _reliability(
         counts[filled].astype(np.int64),
         confidence[filled] / counts[filled],
         correct[filled] / counts[filled],
+        len(counts),
     )
 
 

@@ -77,11 +77,13 @@ class Reliability:
         counts: (bins,) samples.
         confidence: (bins,) mean probability of the most probable class.
         accuracy: (bins,) share of correct predictions.
+        num_bins: number of bins, empty ones included.
     """
 
     counts: NDArray[np.int64]
     confidence: Array
     accuracy: Array
+    num_bins: int = BINS
 
     @property
     def expected_error(self) -> float:
@@ -187,6 +189,7 @@ def _reliability(
         np.array([len(rows) for rows in filled], dtype=np.int64),
         np.array([confidence[rows].mean() for rows in filled], dtype=np.float64),
         np.array([correct[rows].mean() for rows in filled], dtype=np.float64),
+        len(members),
     )
 
 

@@ -19,7 +19,11 @@ from bcfl.drawing.client_graph import (
     edge_width,
     evenly,
 )
-from bcfl.drawing.cluster_sizes import cluster_colours, draw_cluster_sizes
+from bcfl.drawing.cluster_sizes import (
+    cluster_colours,
+    draw_cluster_sizes,
+    lighter_cluster_colours,
+)
 from bcfl.drawing.hypothesis_weights import (
     LABELLED,
     draw_hypothesis_weights,
@@ -95,6 +99,7 @@ __all__ = [
     "in_style",
     "is_narrow",
     "kind_styles",
+    "lighter_cluster_colours",
     "line_style",
     "lineage_colours",
     "longest_first",

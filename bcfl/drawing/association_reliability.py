@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing.reliability import COLUMNS, EDGE, HEIGHT, NUM_BINS, WIDTH, name_axes
+from bcfl.drawing.reliability import COLUMNS, EDGE, HEIGHT, WIDTH, name_axes
 from bcfl.drawing.style import COLOURS, FAINT, mark_bands, panels, wrapped
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ class PairBins(Protocol):
         """(bins,) upper end of the interval of `observed`."""
         ...
 
+    @property
+    def num_bins(self) -> int:
+        """Number of bins of equal width, empty ones included."""
+        ...
+
 
 def draw_association_reliability(
     methods: Mapping[str, PairBins], given: Sequence[Axes] = (), columns: int = COLUMNS
@@ -77,7 +82,7 @@ def draw_association_reliability(
             clip_on=False,
         )
         drawn[0].set_gid(f"pairs-{method}")
-        mark_bands(axes, method, np.linspace(0, 1, NUM_BINS + 1).tolist())
+        mark_bands(axes, method, np.linspace(0, 1, bins.num_bins + 1).tolist())
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         name_axes(axes, "", "probability of sharing a cluster", "share of pairs of one group")
@@ -86,15 +91,20 @@ def draw_association_reliability(
     return figure
 
 
-def pair_bin(probability: float) -> int:
-    """Index of the bin of pairs of a mean probability, from 0; bins hold their lower edges."""
-    return min(int(NUM_BINS * probability + EDGE), NUM_BINS - 1)
+def pair_bin(probability: float, num_bins: int) -> int:
+    """Index of the bin of pairs of a mean probability, from 0; bins hold their lower edges.
+
+    Args:
+        probability: from 0 to 1.
+        num_bins: number of bins of equal width.
+    """
+    return min(int(num_bins * probability + EDGE), num_bins - 1)
 
 
 def _write_counts(axes: Axes, bins: PairBins) -> None:
     """Numbers of pairs above the panel, in the middle of their bins."""
     for value, count in zip(bins.predicted, bins.counts, strict=True):
-        middle = (pair_bin(value) + 0.5) / NUM_BINS
+        middle = (pair_bin(value, bins.num_bins) + 0.5) / bins.num_bins
         axes.text(
             middle,
             1.03,

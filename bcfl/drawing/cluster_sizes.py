@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 Sizes = Sequence[Sequence[int]]
 TITLE = 30
 """Letters above a panel."""
+MAP, DARKEST, LIGHTEST = "cividis", 0.12, 0.92
+"""Colours of clusters: a map of matplotlib, and its range that is used."""
+MIDDLE, WHITE = 0.5, 0.25
+"""Up to where colours are too dark for dark pages, and the share of white in the darkest there."""
 
 
 def draw_cluster_sizes(
@@ -54,8 +58,26 @@ def cluster_colours(count: int) -> NDArray[np.float64]:
     """(clusters, 4) RGBA colour of each cluster, from dark to light."""
     import matplotlib as mpl
 
-    colours: NDArray[np.float64] = mpl.colormaps["cividis"](np.linspace(0.12, 0.92, max(2, count)))
+    places = np.linspace(DARKEST, LIGHTEST, max(2, count))
+    colours: NDArray[np.float64] = mpl.colormaps[MAP](places)
     return colours
+
+
+def lighter_cluster_colours() -> dict[str, str]:
+    """By each dark colour of clusters, the lighter one in its place on dark pages, hexadecimal.
+
+    Their order from dark to light is kept.
+    """
+    import matplotlib as mpl
+    from matplotlib.colors import to_hex
+
+    colours = mpl.colormaps[MAP]
+    first, last = int(DARKEST * colours.N), int(MIDDLE * colours.N)
+    lighter = {}
+    for index, white in zip(range(first, last), np.linspace(WHITE, 0, last - first), strict=True):
+        colour = np.array(colours(index)[:3])
+        lighter[to_hex(tuple(colour))] = to_hex(tuple(colour + white * (1 - colour)))
+    return lighter
 
 
 def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:

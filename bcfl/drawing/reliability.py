@@ -24,12 +24,12 @@ KINDS = (0, 1, 5, 3, 6, 4, 2)
 """Line styles of kinds of prediction, neighbours far apart in lightness."""
 THINNEST, WIDER = 1.5, 1.0
 """Points: width of the line of the last kind of prediction, and what each one below adds."""
-NUM_BINS = 10
-"""Bins of equal width of confidence or probability."""
 EDGE = 1e-9
 """Distance to an edge, in bins, within which a probability counts as the edge."""
 ROW = 0.17
 """Inches above a panel for the numbers of samples of one kind of prediction."""
+MOST_LEVEL, SLANTED = 10, 0.36
+"""Bins up to which these numbers have room beside each other, and a row of numbers at a slant."""
 QUANTILE = 1.959964
 """Standard normal quantile of a two-sided interval of 95 %."""
 
@@ -52,6 +52,11 @@ class Bins(Protocol):
         """(bins,) share of correct predictions."""
         ...
 
+    @property
+    def num_bins(self) -> int:
+        """Number of bins of equal width, empty ones included."""
+        ...
+
 
 def draw_reliability(
     methods: Mapping[str, Mapping[str, Bins]], given: Sequence[Axes] = ()
@@ -65,13 +70,13 @@ def draw_reliability(
         methods: by method, then by kind of prediction.
         given: axes to draw on, one per method; by default those of a new figure.
     """
-    most = max(map(len, methods.values()), default=0)
-    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + ROW * most, given)
+    above = max((_row(kinds) * len(kinds) for kinds in methods.values()), default=0.0)
+    figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + above, given)
     styles = kind_styles(methods.values())
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
         for row, (kind, bins) in enumerate(reversed(list(kinds.items()))):
-            _write_counts(axes, bins, row, styles[kind])
+            _write_counts(axes, bins, 72 * (row + 0.5) * _row(kinds), styles[kind])
         for kind, bins in kinds.items():
             gaps = np.abs(bins.accuracy - wilson(bins.accuracy, bins.counts))
             colour = styles[kind]["color"]
@@ -80,17 +85,27 @@ def draw_reliability(
             )
             style = {**styles[kind], "marker": "o", "markersize": 3.5}
             axes.plot(bins.confidence, bins.accuracy, label=kind, gid=f"{method}-{kind}", **style)
-        mark_bands(axes, method, np.linspace(0, 1, NUM_BINS + 1).tolist())
+        mark_bands(axes, method, np.linspace(0, 1, finest(kinds.values()) + 1).tolist())
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)
         name_axes(axes, "", "confidence", "accuracy")
-        axes.set_title(method, loc="left", pad=6 + 72 * ROW * len(kinds))
+        axes.set_title(method, loc="left", pad=6 + 72 * _row(kinds) * len(kinds))
     return figure if given else with_legend(figure, places)
 
 
-def bin_of(probability: float) -> int:
-    """Index of the bin of a mean probability, from 0; bins hold their upper edges."""
-    return max(0, ceil(NUM_BINS * probability - EDGE) - 1)
+def finest(kinds: Iterable[Bins]) -> int:
+    """Number of bins of a panel: the largest of its kinds of prediction."""
+    return max((bins.num_bins for bins in kinds), default=1)
+
+
+def bin_of(probability: float, num_bins: int) -> int:
+    """Index of the bin of a mean probability, from 0; bins hold their upper edges.
+
+    Args:
+        probability: from 0 to 1.
+        num_bins: number of bins of equal width.
+    """
+    return max(0, ceil(num_bins * probability - EDGE) - 1)
 
 
 def wilson(shares: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -109,23 +124,26 @@ def wilson(shares: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np
     return np.stack([centre - half, centre + half]) / (1 + spread)
 
 
-def _write_counts(axes: Axes, bins: Bins, row: int, style: Mapping[str, Any]) -> None:
+def _row(kinds: Mapping[str, Bins]) -> float:
+    """Height of the numbers of samples of one kind of prediction, inches."""
+    return ROW if finest(kinds.values()) <= MOST_LEVEL else SLANTED
+
+
+def _write_counts(axes: Axes, bins: Bins, up: float, style: Mapping[str, Any]) -> None:
     """Numbers of samples above a panel, in the middle of their bins, and whose they are."""
     from matplotlib.transforms import offset_copy
 
-    up = 72 * (row + 0.5) * ROW
     beside = offset_copy(axes.transAxes, axes.get_figure(root=True), y=up, units="points")
     line = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, **style}
     axes.annotate(
         "", (-0.13, 1), (-0.03, 1), beside, beside, arrowprops=line, annotation_clip=False
     )
     at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    at |= {"rotation": 45 if bins.num_bins > MOST_LEVEL else 0, "fontsize": 9, "color": FAINT}
     for value, count in zip(bins.confidence, bins.counts, strict=True):
         text = f"{count:,}" if count < 1000 else f"{count / 1000:.2g}k"
-        middle = (bin_of(value) + 0.5) / NUM_BINS
-        axes.annotate(
-            text, (middle, 1), (0, up), **at, ha="center", va="center", fontsize=9, color=FAINT
-        )
+        middle = (bin_of(value, bins.num_bins) + 0.5) / bins.num_bins
+        axes.annotate(text, (middle, 1), (0, up), **at, ha="center", va="center")
 
 
 def name_axes(axes: Axes, title: str, across: str, up: str) -> None:

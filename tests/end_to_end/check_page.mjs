@@ -38,6 +38,11 @@ for (const width of [1280, 390]) {
       return {
         smallest: sizes.sort((a, b) => a[0] - b[0])[0] ?? null,
         overflow: document.documentElement.scrollWidth - innerWidth,
+        black: [...document.querySelectorAll("figure svg :is(use, path, text)")].filter((shape) => {
+          const { fill, stroke } = getComputedStyle(shape);
+          return shape.getClientRects().length && !shape.closest("defs, clipPath, [data-round], [data-band]") && [fill, stroke].includes("rgb(0, 0, 0)");
+        }).map((shape) => shape.outerHTML.slice(0, 200)),
+        tables: [...document.querySelectorAll(".scroll:has(.results)")].map((box) => ({ label: box.ariaLabel, wide: box.scrollWidth, room: box.clientWidth })),
         background: getComputedStyle(document.body).backgroundColor,
         violations: found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)]),
       };

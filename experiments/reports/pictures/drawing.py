@@ -7,13 +7,22 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, INK, LEVELS, edge_colour, edge_opacity, in_style
+from bcfl.drawing import (
+    FAINT,
+    INK,
+    LEVELS,
+    edge_colour,
+    edge_opacity,
+    in_style,
+    lighter_cluster_colours,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,6 +70,7 @@ THEMED = {
     "#332288": "--group-0",
     "#117733": "--group-2",
     "#882255": "--group-4",
+    "#0072b2": "--method-5",
 }
 """Colours that follow the theme of the page, by the name of its variable."""
 EDGES = {
@@ -69,6 +79,7 @@ EDGES = {
     for level in range(1, LEVELS + 1)
 }
 """Colours of edges of association graphs, which follow it as well."""
+COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
 
 @dataclass(frozen=True)
@@ -132,15 +143,27 @@ def inline_svg(draw: Callable[[], Figure], name: str, title: str) -> str:
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", text)
     text = PLACE.sub(lambda place: DIGITS.sub(r"\1", place[0]), text)
-    for colour, name_of_page in THEMED.items():
-        text = text.replace(colour, f"var({name_of_page})")
-    for colour, mixed in EDGES.items():
-        text = text.replace(colour, mixed)
+    colours = themed_colours()
+    text = COLOUR.sub(lambda colour: colours.get(colour[0], colour[0]), text)
     text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, Arial, sans-serif")
-    heading = f'<svg role="img" aria-labelledby="{name}-title" '
+    # matplotlib states no fill where it is black, so that the one of the whole figure applies
+    heading = f'<svg role="img" aria-labelledby="{name}-title" style="fill: var(--ink)" '
     return text.replace("<svg ", heading, 1).replace(
         ">", f'>\n <title id="{name}-title">{_escaped(title)}</title>', 1
     )
+
+
+@cache
+def themed_colours() -> dict[str, str]:
+    """What CSS says for each colour that is another one on dark pages."""
+    return {
+        **{colour: f"var({name})" for colour, name in THEMED.items()},
+        **EDGES,
+        **{
+            colour: f"color-mix(in srgb, {colour}, {lighter} var(--dark))"
+            for colour, lighter in lighter_cluster_colours().items()
+        },
+    }
 
 
 def _lay_out(figure: Figure) -> None:

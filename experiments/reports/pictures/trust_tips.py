@@ -29,14 +29,15 @@ def pair_tips(methods: Mapping[str, pairs.PairReliability]) -> Tips:
     Args:
         methods: bins by method.
     """
-    return {
-        f"band-{method}-{pair_bin(predicted) + 1}": f"{method}, probability {predicted:.2f}\n"
-        f"of one group {observed:.1%} ({low:.1%} to {high:.1%})\n{count:,} pairs"
-        for method, bins in methods.items()
-        for predicted, observed, low, high, count in zip(
-            bins.predicted, bins.observed, bins.low, bins.high, bins.counts, strict=True
-        )
-    }
+    tips = {}
+    for method, bins in methods.items():
+        told = zip(bins.predicted, bins.observed, bins.low, bins.high, bins.counts, strict=True)
+        for predicted, observed, low, high, count in told:
+            tips[f"band-{method}-{pair_bin(predicted, bins.num_bins) + 1}"] = (
+                f"{method}, probability {predicted:.2f}\n"
+                f"of one group {observed:.1%} ({low:.1%} to {high:.1%})\n{count:,} pairs"
+            )
+    return tips
 
 
 def calibration_tips(methods: Predictions) -> Tips:
@@ -51,8 +52,9 @@ def calibration_tips(methods: Predictions) -> Tips:
             bins = shown.bins
             low, high = wilson(bins.accuracy, bins.counts)
             for row, count in enumerate(bins.counts):
-                index = bin_of(bins.confidence[row])
-                title = f"{method}, confidence {index / 10:.1f} to {(index + 1) / 10:.1f}"
+                index = bin_of(bins.confidence[row], bins.num_bins)
+                start, end = (round((index + i) / bins.num_bins, 2) for i in (0, 1))
+                title = f"{method}, confidence {start} to {end}"
                 lines.setdefault(f"band-{method}-{index + 1}", {"": title})[kind] = (
                     f"{bins.accuracy[row]:.1%} right ({low[row]:.1%} to {high[row]:.1%}) "
                     f"of {count:,}"

@@ -68,6 +68,13 @@ def test_pyplot_is_given_figures_under_the_settings_of_the_user(run, monkeypatch
     assert seen == [dict(mpl.rcParams)]
 
 
+def test_reliability_of_a_run_has_the_bins_of_its_sums(run):
+    axes = plot_reliability(run)
+    places = {round(15 * t.xy[0] - 0.5, 6) for t in axes.texts if t.get_text()}
+    filled = np.flatnonzero(sum(sums.bin_counts for sums in run.tested.values()))
+    assert places == set(filled.tolist())
+
+
 @pytest.mark.parametrize("plot", PLOTS)
 def test_a_run_draws_on_given_axes(plot, run):
     left, right = Figure().subplots(1, 2)

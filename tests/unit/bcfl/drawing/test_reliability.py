@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from bcfl.analysis.uncertainty import Reliability
-from bcfl.drawing import draw_reliability
+from bcfl.analysis.pairs import pair_reliability
+from bcfl.analysis.uncertainty import Reliability, adaptive_reliability, reliability
+from bcfl.drawing import draw_association_reliability, draw_reliability, in_style
 from bcfl.drawing.reliability import wilson
 
 BINS = Reliability(
-    np.array([4, 30, 12_345]), np.array([0.45, 0.75, 1.0]), np.array([0.0, 0.7, 0.99])
+    np.array([4, 30, 12_345]), np.array([0.45, 0.75, 1.0]), np.array([0.0, 0.7, 0.99]), 10
 )
 
 
@@ -32,3 +33,34 @@ def test_bars_span_the_intervals_and_counts_stand_above_their_bins():
         "30": pytest.approx(0.75),
         "12k": pytest.approx(0.95),
     }
+
+
+@pytest.mark.parametrize("bins", [10, 15, 20])
+def test_counts_stand_above_the_bins_of_the_data_and_not_on_each_other(bins):
+    middles = (np.arange(bins) + 0.5) / bins
+    made = Reliability(np.full(bins, 120), middles, middles, bins)
+    with in_style():
+        figure = draw_reliability({"ifca": {"plug-in": made}})
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    texts = [text for text in axes.texts if text.get_text() == "120"]
+    np.testing.assert_allclose([text.xy[0] for text in texts], middles)
+    places = np.array([text.get_transform().transform((0, 0)) for text in texts])
+    turned = np.deg2rad([text.get_rotation() for text in texts])
+    sizes = [text.get_fontsize() * figure.dpi / 72 for text in texts]
+    assert len(places) == bins
+    wide = 0.64 * 3 * sizes[0]
+    for one, other, angle in zip(places, places[1:], turned, strict=False):
+        step = np.linalg.norm(other - one)
+        assert step * np.sin(angle) > 0.75 * sizes[0] or step * np.cos(angle) > wide
+
+
+def test_bins_know_how_many_there_are():
+    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
+    targets = np.array([0, 1, 0])
+    assert reliability(probabilities, targets).num_bins == 15
+    assert reliability(probabilities, targets, 10).num_bins == 10
+    assert adaptive_reliability(probabilities, targets, 2).num_bins == 2
+    made = pair_reliability([(np.full((3, 3), 0.5), [0, 0, 1])], bins=4)
+    (axes,) = draw_association_reliability({"ifca": made}).axes
+    assert [text.get_position()[0] for text in axes.texts] == [pytest.approx(2.5 / 4)]

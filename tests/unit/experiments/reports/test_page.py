@@ -30,6 +30,9 @@ from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
         ),
         ("ifca:weight=0.5", ["ifca:", "weight=0.5"]),
         ("bcfl-g@temperature=4", ["bcfl-g@", "temperature=4"]),
+        ("bcfl-g-fedopt", ["bcfl-g-", "fedopt"]),
+        ("A/bcfl-mht-10-fedopt", ["A/bcfl-mht-10-", "fedopt"]),
+        ("ocfl-hdbscan", ["ocfl-hdbscan"]),
         ("a<b", ["a&lt;b"]),
     ],
 )

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 import networkx as nx
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from bcfl.drawing import client_graph, style
 from bcfl.drawing import cluster_sizes as clusters
@@ -301,3 +303,40 @@ def test_bars_are_as_long_as_the_costs():
     assert data == pytest.approx([1, 2, 1, 1])
     assert work == pytest.approx([100, 200, 50, 100])
     assert time == pytest.approx([3, 6, 1, 0, 0, 2])
+
+
+def test_what_is_black_follows_the_theme_where_matplotlib_states_no_fill():
+    """It leaves out the fill of black shapes: bands of curves, markers."""
+
+    def draw():
+        figure = Figure()
+        axes = figure.subplots()
+        axes.fill_between([0, 1], [0, 1], color="#000000", alpha=0.1, linewidth=0)
+        axes.plot([0, 1], color="#000000", marker="o")
+        return figure
+
+    svg = drawing.inline_svg(draw, "picture", "black")
+    root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
+    silent = [e.get("style") for e in root.iter("use") if "fill:" not in e.get("style", "fill:")]
+    assert "fill-opacity: 0.1" in silent
+    assert root.get("style") == "fill: var(--ink)"
+    assert "#000000" not in svg
+
+
+def test_dark_clusters_are_lighter_on_dark_pages():
+    sizes = {"ifca": [[3] * 8]}
+    svg = drawing.inline_svg(lambda: clusters.draw_cluster_sizes(sizes), "picture", "sizes")
+    mixed = re.findall(r"color-mix\(in srgb, (#\w{6}), (#\w{6}) var\(--dark\)\)", svg)
+    drawn = [to_hex(colour) for colour in clusters.cluster_colours(8)]
+    assert [colour for colour, _ in mixed] == drawn[:4]
+    assert all(contrast(lighter, "#14171a") > 3 for _, lighter in mixed), "WCAG 1.4.11"
+    by_contrast = sorted(mixed, key=lambda pair: contrast(pair[1], "#14171a"))
+    assert by_contrast == mixed, "still from dark to light"
+    assert all(contrast(lighter, "#fefefe") > 4 for _, lighter in mixed), "of words on them"
+
+
+def contrast(one, other):
+    shares = [np.array([int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)]) for c in (one, other)]
+    linear = [np.where(s <= 0.04045, s / 12.92, ((s + 0.055) / 1.055) ** 2.4) for s in shares]
+    low, high = sorted(float(v @ [0.2126, 0.7152, 0.0722]) for v in linear)
+    return (high + 0.05) / (low + 0.05)
