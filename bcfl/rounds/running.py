@@ -104,15 +104,15 @@ def _warned_untrained(
     failures = [text for record in records for text in record.ledger.failures]
     asked = any(record.ledger.trainings_requested for record in records)
     unasked = not asked and any(record.participants for record in records)
-    untrained = unasked or (bool(failures) and _models(after) <= _models(before))
-    if unasked:
-        message = "no client was asked to train in any round, so that nothing was learnt"
-        _warn(f"{message}; the policy associates none of them", UntrainedWarning)
-    elif untrained:
+    failed = bool(failures) and _models(after) <= _models(before)
+    if failed:
         rounds = "the only round" if len(records) == 1 else f"any of {len(records)} rounds"
         message = f"no client sent a usable model in {rounds}, so that nothing was learnt"
         _warn(f"{message}; {with_remedy(failures[0])}", UntrainedWarning)
-    return untrained
+    elif unasked:
+        message = "no client was asked to train in any round, so that nothing was learnt"
+        _warn(f"{message}; the policy associates none of them", UntrainedWarning)
+    return failed or unasked
 
 
 def _warn_of_failing(records: Sequence[RoundRecord]) -> None:

@@ -1,6 +1,6 @@
 """Bad input is refused before any work starts, by a message that names it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -353,10 +353,11 @@ class Nobody:
     """Associates no client."""
 
     num_clusters: int = 2
+    objective: Objective = field(default_factory=Objective)
 
     def associate(self, hypothesis, context):
         yield from ()
-        return Ranking.only(candidate(hypothesis, {}, Objective()))
+        return Ranking.only(candidate(hypothesis, {}, self.objective))
 
 
 def test_a_policy_that_associates_nobody_is_told(linear, clients):
