@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 
 def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
