@@ -52,12 +52,12 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
     untrained = untrained_methods(run)
     for line in failure_lines(run):
         screen.print(line, soft_wrap=True)
-    quoted, method = shlex.quote(str(folder)), best[-1] if best else plan.scenario.methods[-1]
+    quoted = shlex.quote(str(folder))
     steps = {
         "report": str(RunFiles(folder).report),
         "again": plan.command,
-        "story": f"bcfl explain {quoted} --client {min(7, data['clients'] - 1)}",
-        "graph": f"bcfl graph {quoted} --method {method} --format gexf --out graph.gexf",
+        "clients": f"bcfl explain {quoted}",
+        "graph": f"bcfl graph {quoted} --format gexf --out graph.gexf",
     }
     for name, text in steps.items():
         screen.print(f"{name:8} {text}", soft_wrap=True)

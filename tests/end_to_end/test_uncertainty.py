@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from experiments.cli import app
 from experiments.reports.report import write_report
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 
 @pytest.fixture(scope="module")
 def folder(whole, tmp_path_factory):
@@ -77,6 +79,7 @@ def test_a_run_whose_rounds_are_not_all_done_is_noted(folder, tmp_path):
     assert note in (unfinished / "uncertainty.html").read_text()
 
 
+@pytest.mark.figures
 def test_the_same_folder_gives_the_same_files(folder):
     options = (folder, "--method", "bcfl-mh-3", "--predictive", "monte-carlo", "--no-tune")
     before = []

@@ -15,6 +15,8 @@ from experiments.reports.results_table import AGREEMENT_COLUMNS, COLUMNS, PRIVAC
 from experiments.reports.terms import better, explained
 from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 
 @pytest.mark.parametrize(
     ("name", "parts"),
