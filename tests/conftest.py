@@ -7,6 +7,7 @@ import gc
 import os
 from pathlib import Path
 
+import pytest
 import torch
 
 torch.set_num_threads(1)  # their problems are too small for more
@@ -20,3 +21,21 @@ def pytest_collection_finish():
     """Leave what was collected out of garbage collection, which would walk it again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def plain_figures(request, monkeypatch):
+    """Empty figures on pages, for tests of what stands around them: drawing takes seconds.
+
+    Figures have tests of their own, and tests that are marked by `figures` have them all the same.
+    """
+    if "figures" in request.keywords:
+        return
+    from experiments.reports import uncertainty_page
+    from experiments.reports.pictures import drawing
+
+    def empty(draw, name, title):
+        return f'<svg role="img" aria-label="{title}" id="{name}"></svg>'
+
+    for module in (drawing, uncertainty_page):
+        monkeypatch.setattr(module, "inline_svg", empty)

@@ -47,7 +47,11 @@ PerClient = Mapping[str, PredictionSums]
 
 
 def micro_accuracy(per_client: PerClient) -> float:
-    """Share of correct predictions over all samples of all clients."""
+    """Share of correct predictions over all samples of all clients.
+
+    Args:
+        per_client: sums over each client's predictions; those without samples count for nothing.
+    """
     total = _total(per_client)
     return nan if total is None else float(np.trace(total.confusion) / total.num_samples)
 
@@ -75,19 +79,30 @@ def macro_f1_per_client(per_client: PerClient, weights: Mapping[str, float] | No
 
 
 def nll(per_client: PerClient) -> float:
-    """Mean negative log-likelihood over all samples of all clients, nats per sample."""
+    """Mean negative log-likelihood over all samples of all clients, nats per sample.
+
+    Args:
+        per_client: sums over each client's predictions; those without samples count for nothing.
+    """
     total = _total(per_client)
     return nan if total is None else total.nll / total.num_samples
 
 
 def brier(per_client: PerClient) -> float:
-    """Mean squared distance between predicted distribution and true class, 0 to 2, per sample."""
+    """Mean squared distance between predicted distribution and true class, 0 to 2, per sample.
+
+    Args:
+        per_client: sums over each client's predictions; those without samples count for nothing.
+    """
     total = _total(per_client)
     return nan if total is None else total.brier / total.num_samples
 
 
 def ece(per_client: PerClient) -> float:
     """Expected calibration error over all samples of all clients: 15 bins of equal width.
+
+    Args:
+        per_client: sums over each client's predictions; those without samples count for nothing.
 
     References:
         Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 3.
@@ -100,6 +115,9 @@ def ece(per_client: PerClient) -> float:
 
 def summarise(per_client: PerClient) -> dict[str, float]:
     """All scores of a classifier: accuracy, macro_f1, nll, ece and brier.
+
+    Args:
+        per_client: sums over each client's predictions; those without samples count for nothing.
 
     Returns:
         Numbers by those names; NaN without test samples.

@@ -29,6 +29,7 @@ from bcfl.rounds.evaluation import evaluate
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.folders import as_path
+from bcfl.runtime.suggestions import counted
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ class Run:
     def __repr__(self) -> str:
         count = sum(len(record.ledger.failures) for record in self.records)
         count += sum(len(row["failures"]) for row in self.logged)
-        failed = f"{count} failed requests, " if count else ""
-        return f"Run({self.state.round} rounds, {failed}{self.hypotheses!r})"
+        failed = f"{counted(count, 'failed request')}, " if count else ""
+        return f"Run({counted(self.state.round, 'round')}, {failed}{self.hypotheses!r})"
 
     def _repr_html_(self) -> str:
         return in_html(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from reprlib import repr as shortened
 from typing import Any, TypeAlias
 
 import torch
@@ -45,7 +46,7 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
     else:
         raise TypeError(
             "model must be a bcfl.Model, a torch.nn.Module, or a function that builds one, got "
-            f"{network!r} ({type(network).__name__})"
+            f"{shortened(network)} ({type(network).__name__})"
         )
     return Model(
         name=name,
@@ -76,7 +77,10 @@ def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:
 
 
 def _hint(module: nn.Module, inputs: Tensor, error: Exception) -> str:
-    """What networks of indices do about inputs, for their errors; empty for other networks."""
+    """What to do about inputs that networks of indices or of images refuse; else empty."""
+    if inputs.ndim == 3 and any(isinstance(part, nn.Conv2d) for part in module.modules()):
+        shape = (1, *inputs.shape[1:])
+        return f"; images need an axis of channels: where there is one channel, of shape {shape}"
     looks_up = any(isinstance(part, nn.Embedding | nn.EmbeddingBag) for part in module.modules())
     speaks_of_it = re.search(r"Long|[Ii]nd(ex|ices)", str(error))
     if not inputs.is_floating_point() or not (looks_up or speaks_of_it):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import class_numbers, described, inputs_tensor, targets_tensor
-from bcfl.data.faults import check_finite, without_frame
+from bcfl.data.faults import without_frame
 from bcfl.data.names import (
     TEST,
     TRAIN,
@@ -22,6 +22,7 @@ from bcfl.data.names import (
     checked_name,
 )
 from bcfl.data.sources import Columns, samples_of
+from bcfl.runtime.numbers import check_finite
 from bcfl.runtime.seeds import generator
 from posteriors.checks import largest_magnitude
 

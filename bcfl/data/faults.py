@@ -9,31 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.data.arrays import AS_COLUMNS, real_array
-
-
-def check_finite(values: NDArray[Any], what: str) -> None:
-    """Check that all samples are finite.
-
-    Args:
-        values: (samples, ...) numbers.
-        what: name of the values, for the message.
-
-    Raises:
-        ValueError: some are not; the message says how many, and where the first of them is.
-    """
-    if values.dtype.kind not in "fc":
-        return
-    odd = ~np.isfinite(values)
-    if not odd.any():
-        return
-    samples = np.flatnonzero(odd.reshape(len(values), -1).any(axis=1))
-    first = tuple(int(index) for index in np.argwhere(odd)[0])
-    place = f" at {list(first[1:])}" if first[1:] else ""
-    raise ValueError(
-        f"{what} must be finite, got NaN or inf in {len(samples)} of {len(values)} samples, the "
-        f"first of them {values[first]} in sample {first[0]} (from 0){place}; fill in such values, "
-        "or leave their samples out"
-    )
+from bcfl.runtime.numbers import check_finite
 
 
 def check_columns(columns: Iterable[tuple[object, NDArray[Any]]]) -> None:

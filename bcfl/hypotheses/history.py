@@ -14,6 +14,7 @@ from bcfl.hypotheses.association import Association, given_seen
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.matching import best_matching
 from bcfl.runtime import is_whole
+from bcfl.runtime.suggestions import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +60,9 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return (
-            f"Snapshot(round {self.round}, {len(self.associations)} hypotheses, "
-            f"{len(self.proposals)} proposals)"
+            f"Snapshot(round {self.round}, "
+            f"{counted(len(self.associations), 'hypothesis', 'hypotheses')}, "
+            f"{counted(len(self.proposals), 'proposal')})"
         )
 
     @classmethod

@@ -16,6 +16,7 @@ from bcfl.architecture.model import Model
 from bcfl.hypotheses.association import UNSEEN, Association, given_both_seen, given_seen
 from bcfl.hypotheses.matching import best_matching
 from bcfl.hypotheses.posterior import Posterior
+from bcfl.runtime.suggestions import counted
 from posteriors import DiagonalGaussian, mixture_to_pyro
 
 Cavities = Mapping[tuple[str, int], Posterior]
@@ -191,7 +192,8 @@ class HypothesisSet:
         known = not math.isnan(self.log_captured_mass)
         mass = f"log captured mass {self.log_captured_mass:.3g}, " if known else ""
         return (
-            f"HypothesisSet({len(self)} hypotheses, effective {self.effective_number:.1f}, "
+            f"HypothesisSet({counted(len(self), 'hypothesis', 'hypotheses')}, "
+            f"effective {self.effective_number:.1f}, "
             f"distinct partitions {self.num_partitions}, {mass}round {self.round})"
         )
 

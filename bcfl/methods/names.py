@@ -10,7 +10,7 @@ from bcfl.methods.ensembles import JOINING, ensemble
 from bcfl.methods.options import OBJECTIVE, Option, checked
 from bcfl.methods.own import own_recipe, reference_of, registered
 from bcfl.methods.registry import COMBINATORS, RECIPES, Combinator, Recipe, elsewhere
-from bcfl.runtime.suggestions import nearest_name
+from bcfl.runtime.suggestions import check_name, nearest_name
 
 if TYPE_CHECKING:
     from bcfl.rounds.method import Method
@@ -167,8 +167,7 @@ def named(name: str) -> NamedMethod | NamedEnsemble:
         ValueError: a suffix occurs twice, or two exclude each other.
         TypeError: the name is not a string.
     """
-    if not isinstance(name, str):
-        raise TypeError(f"name of a method must be text, such as 'bcfl-g', got {name!r}")
+    check_name("method", name)
     if JOINING in name:
         return NamedEnsemble(name=name, parts=tuple(map(_single, name.split(JOINING))))
     return _single(name)

@@ -284,7 +284,9 @@ def in_words(hint: Any) -> str:  # noqa: ANN401 - any type
     if origin is Sequence or (origin is tuple and inner[-1] is Ellipsis):
         return f"a list, each of it {in_words(inner[0])}"
     if origin is tuple:
-        return f"a list of {', '.join(in_words(member) for member in inner)}"
+        kinds = [in_words(member) for member in inner]
+        alike = len(set(kinds)) == 1
+        return f"a list of {f'{len(kinds)}, each of it {kinds[0]}' if alike else ', '.join(kinds)}"
     if hint in (Any, inspect.Parameter.empty):
         return "any value"
     return NOTHING if hint is NoneType else WORDS.get(hint, str(hint))

@@ -136,7 +136,14 @@ def made_by(reference: str, what: str, make: Callable[[], Any]) -> Any:  # noqa:
 
 
 def misfit(what: str, reference: str, found: object, expected: str) -> UnknownObjectError:
-    """The error about an object, or about what it made, that is of another kind."""
+    """The error about an object, or about what it made, that is of another kind.
+
+    Args:
+        what: what it should be, such as `method`.
+        reference: `module:object`.
+        found: what is there, or what that made.
+        expected: kinds that are allowed, in words.
+    """
     kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
     return UnknownObjectError(f"{what} {reference!r} is {kind}, expected {expected}")
 
@@ -175,7 +182,11 @@ def own_recipe(name: str, reference: str) -> Recipe:
 
 
 def keywords(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Parameters that can be given by keyword, with their types."""
+    """Parameters that can be given by keyword, with their types.
+
+    Args:
+        make: a function or class.
+    """
     try:
         signature = inspect.signature(make, eval_str=True)
     except (NameError, TypeError):  # types that are imported for type checkers alone

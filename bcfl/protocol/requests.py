@@ -235,7 +235,14 @@ def checked_exchange(made: object) -> Exchange:
 
 
 def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:
-    """Run several generators in lockstep, joining their exchanges."""
+    """Run several generators in lockstep, joining their exchanges.
+
+    Args:
+        steps: each yields exchanges and returns its result.
+
+    Returns:
+        Generator of joined exchanges, which returns the results of all, in order.
+    """
     results: dict[int, Result] = {}
     asking: dict[int, Exchange] = {}
 

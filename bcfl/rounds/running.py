@@ -100,14 +100,19 @@ def _check_answered(records: Sequence[RoundRecord]) -> None:
 def _warned_untrained(
     before: FederationState, after: FederationState, records: Sequence[RoundRecord]
 ) -> bool:
-    """Warn where clients failed, and there is no model that was not there before."""
+    """Warn where clients took part, and there is no model that was not there before."""
     failures = [text for record in records for text in record.ledger.failures]
-    untrained = bool(failures) and _models(after) <= _models(before)
-    if untrained:
+    asked = any(record.ledger.trainings_requested for record in records)
+    unasked = not asked and any(record.participants for record in records)
+    failed = bool(failures) and _models(after) <= _models(before)
+    if failed:
         rounds = "the only round" if len(records) == 1 else f"any of {len(records)} rounds"
         message = f"no client sent a usable model in {rounds}, so that nothing was learnt"
         _warn(f"{message}; {with_remedy(failures[0])}", UntrainedWarning)
-    return untrained
+    elif unasked:
+        message = "no client was asked to train in any round, so that nothing was learnt"
+        _warn(f"{message}; the policy associates none of them", UntrainedWarning)
+    return failed or unasked
 
 
 def _warn_of_failing(records: Sequence[RoundRecord]) -> None:

@@ -24,6 +24,7 @@ from bcfl.rounds.ledger import Cached, Ledger
 from bcfl.rounds.method import Method
 from bcfl.runtime import is_whole
 from bcfl.runtime.seeds import derive_seed, lineage_key
+from bcfl.runtime.suggestions import counted
 from bcfl.trackers import TrackerInfo
 from posteriors.curvature.likelihood import Likelihood
 
@@ -217,9 +218,11 @@ class RoundRecord:
 
     def __repr__(self) -> str:
         return (
-            f"RoundRecord(round {self.round}, {len(self.participants)} participants, "
-            f"{len(self.snapshot.associations)} hypotheses, {self.ledger.trainings_run} of "
-            f"{self.ledger.trainings_requested} trainings, {len(self.ledger.failures)} failures)"
+            f"RoundRecord(round {self.round}, {counted(len(self.participants), 'participant')}, "
+            f"{counted(len(self.snapshot.associations), 'hypothesis', 'hypotheses')}, "
+            f"{self.ledger.trainings_run} of "
+            f"{counted(self.ledger.trainings_requested, 'training')}, "
+            f"{counted(len(self.ledger.failures), 'failure')})"
         )
 
     @property

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
         whole_folder,
         write_aside,
     )
-    from bcfl.runtime.numbers import as_whole, check_whole, is_real, is_whole
+    from bcfl.runtime.numbers import as_whole, check_finite, check_whole, is_real, is_whole
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
-    from bcfl.runtime.suggestions import as_given, nearest, nearest_name
+    from bcfl.runtime.suggestions import as_given, check_name, counted, nearest, nearest_name
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
@@ -37,9 +37,9 @@ _MODULES = {
         "whole_folder",
         "write_aside",
     ),
-    "numbers": ("as_whole", "check_whole", "is_real", "is_whole"),
+    "numbers": ("as_whole", "check_finite", "check_whole", "is_real", "is_whole"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
-    "suggestions": ("as_given", "nearest", "nearest_name"),
+    "suggestions": ("as_given", "check_name", "counted", "nearest", "nearest_name"),
     "workers": ("become_worker", "died", "portable"),
 }
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
@@ -54,7 +54,10 @@ __all__ = [
     "as_path",
     "as_whole",
     "become_worker",
+    "check_finite",
+    "check_name",
     "check_whole",
+    "counted",
     "derive_seed",
     "device_named",
     "died",

@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from posteriors.global_state import TemporaryChanges, Undo
 
 
-def device_named(name: str) -> torch.device:
-    """Resolve the name of a device; `auto` is CUDA where available, else the CPU.
+def device_named(name: str | torch.device) -> torch.device:
+    """Resolve a device or its name; `auto` is CUDA where available, else the CPU.
 
     Raises:
+        TypeError: it is neither.
         ValueError: the name is unknown or the device is not available.
     """
+    allowed = "device must be 'auto', 'cpu', 'cuda' or 'cuda:N', or such a torch.device"
+    if not isinstance(name, str) and type(name).__name__ != "device":
+        raise TypeError(f"{allowed}, got {name!r}")
+    name = str(name)
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
-        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {name!r}")
+        raise ValueError(f"{allowed}, got {name!r}")
     import torch
 
     if name == "auto":

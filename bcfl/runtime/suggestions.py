@@ -1,4 +1,4 @@
-"""What messages say of an unknown name, and of a class or function that was not called."""
+"""What messages say of a number of things, an unknown name, and a class that was not called."""
 
 from __future__ import annotations
 
@@ -7,6 +7,31 @@ import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from reprlib import repr as shortened
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Number with noun in singular or plural, such as `1 round` or `25 rounds`.
+
+    Args:
+        number: the number.
+        noun: noun in singular.
+        plural: in plural, where it is not that with an `s`.
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def check_name(what: str, name: object) -> None:
+    """Check that the name of a method, data set, partition or model is text.
+
+    Args:
+        what: what has the name, such as `method`.
+        name: it.
+
+    Raises:
+        TypeError: it is no string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name of a {what} must be text, got {shortened(name)}")
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

@@ -138,7 +138,12 @@ def stepped(
     steps = tracker.step(hypotheses, policy, aggregation, context)
     outcome = yield from _run(tracker, where, steps, hypotheses.best.association)
     match outcome:
-        case (HypothesisSet(), TrackerInfo()):
+        case (HypothesisSet() as following, TrackerInfo()):
+            if following.round != context.round + 1:
+                raise ProtocolError(
+                    f"{where} must return hypotheses of the round after context.round, "
+                    f"{context.round + 1}, got those of round {following.round}"
+                )
             return outcome
     got = shortened(outcome)
     raise ProtocolError(f"{where} must return a HypothesisSet and a TrackerInfo, got {got}")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bcfl.runtime import counted
 from experiments.commands.overrides import overridden
 from experiments.commands.shared import (
     Debug,
     ScenarioName,
     console,
-    counted,
     explained,
     make_room,
     sizes,

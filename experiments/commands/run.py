@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from bcfl.runtime import counted
 from experiments.commands import completion
 from experiments.commands.outcome import show_results
 from experiments.commands.overrides import overridden
@@ -33,7 +34,6 @@ from experiments.commands.shared import (
     NumWorkers,
     ScenarioName,
     console,
-    counted,
     explained,
     sizes,
 )

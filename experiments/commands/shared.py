@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 from rich.console import Console
 
+from bcfl.runtime import counted
 from experiments.commands import completion
 
 if TYPE_CHECKING:
@@ -113,16 +114,6 @@ def console() -> Console:
     return Console(highlight=False, emoji=False, markup=False)
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things, such as `1 round` or `2 rounds`.
-
-    Args:
-        number: of them.
-        what: one of them.
-    """
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def sizes(partition: Partition) -> tuple[str, str]:
     """Numbers of clients and groups in words.
 
@@ -184,7 +175,7 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
                 raise
             if options.get("debug"):
                 traceback.print_exc()
-            typer.echo(f"bcfl: {_sentence(error)}", err=True)
+            typer.echo(f"bcfl: {_sentence(error, command.__name__)}", err=True)
             raise typer.Exit(MISTAKE) from None
 
     return run
@@ -220,15 +211,18 @@ def _is_ours(filename: str) -> bool:
     return any(Path(filename).is_relative_to(PACKAGES / package) for package in OURS)
 
 
-def _sentence(error: BaseException) -> str:
+def _sentence(error: BaseException, command: str) -> str:
     if isinstance(error, SystemExit):
         return f"ended by exit({error.code!r}) in a library"
     if isinstance(error, OSError) and error.errno in FULL:
         where = f" for {error.filename}" if error.filename else ""
-        return (
-            f"no space left on the disk{where}; free some, then `bcfl resume DIR` goes on, or "
-            "`bcfl report DIR` writes the report of a finished run again"
-        )
+        again = "try again"
+        if command in ("run", "resume"):
+            again = (
+                "then `bcfl resume`, with the folder of the run, goes on, and `bcfl report` writes "
+                "the report of a finished one"
+            )
+        return f"no space left on the disk{where}; free some, {again}"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     text = str(error) or type(error).__name__

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from bcfl.methods import imported, made_by, misfit, reference_of, registered
-from bcfl.runtime import nearest
+from bcfl.runtime import check_name, nearest
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
@@ -91,7 +91,10 @@ def located(name: str | Path, data_dir: str | Path | None = None) -> Callable[[]
         DataError: the data set is not found, or the data directory does not exist.
     """
     places = _places(data_dir)
-    if isinstance(name, Path) or os.sep in name or name.endswith(".npz"):
+    if isinstance(name, Path):
+        return partial(load_path, _plain_name(name), name.expanduser())
+    check_name("data set", name)
+    if os.sep in name or name.endswith(".npz"):
         path = Path(name).expanduser()
         return partial(load_path, _plain_name(path), path)
     if name in BUILT_IN:

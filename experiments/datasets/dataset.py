@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bcfl.runtime import check_finite
+
 BYTE_MIDDLE = 127
 """Unsigned bytes beyond this use the full range up to 255."""
 SMALL_SCALE = 16
@@ -65,8 +67,7 @@ class Dataset:
                 f"{self.inputs.dtype} and {self.targets.dtype} (Dataset.from_arrays converts)"
             )
         _check_shapes(self.name, self.inputs, self.targets)
-        if not np.isfinite(self.inputs).all():
-            raise DataError(f"dataset {self.name!r}: inputs must be finite, got NaN or inf")
+        _check_finite(repr(self.name), self.inputs)
         if self.targets.min() < 0 or self.targets.max() >= self.num_classes:
             raise DataError(
                 f"dataset {self.name!r}: targets must be 0 to {self.num_classes - 1}, got "
@@ -233,8 +234,14 @@ def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.gene
         raise DataError(
             f"dataset {what}: labels must be integers 0 to k - 1, got type {targets.dtype}"
         )
-    if inputs.dtype.kind == "f" and not np.isfinite(inputs).all():
-        raise DataError(f"dataset {what}: inputs must be finite, got NaN or inf")
+    _check_finite(what, inputs)
+
+
+def _check_finite(what: str, inputs: NDArray[Any]) -> None:
+    try:
+        check_finite(inputs, "inputs")
+    except ValueError as error:
+        raise DataError(f"dataset {what}: {error}") from None
 
 
 def _num_classes(name: str, targets: NDArray[np.int64]) -> int:

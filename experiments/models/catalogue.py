@@ -14,6 +14,7 @@ from torch import nn
 from bcfl import Model
 from bcfl.architecture import as_model
 from bcfl.methods import imported, keywords, made_by, misfit, reference_of, registered
+from bcfl.runtime import check_name
 from experiments.config.components import SHAPES
 from experiments.config.options import check_keys, chosen, named_arguments, typed_options
 from experiments.datasets import Dataset
@@ -61,6 +62,7 @@ def build(name: str, config: Mapping[str, Any]) -> Model:
         ValueError: the name or an option is unknown (the message suggests the nearest), a required
             option is missing, or a value is out of range.
     """
+    check_name("model", name)
     builder = chosen("model", name, MODELS)
     check_keys(f"model {name!r}", builder, config)
     return builder(**typed_options(config, builder))
@@ -86,6 +88,7 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
         "classes": dataset.num_outputs,
         "outputs": dataset.num_outputs,
     }
+    check_name("model", name)
     reference = reference_of(name, "models") if name not in MODELS else None
     if reference is not None:
         return _own(name, reference, dataset, {**defaults, **config})

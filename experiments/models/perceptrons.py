@@ -34,7 +34,10 @@ def mlp(
     for number in (*shape, *widths):
         check_whole("layer size", number, 1)
     if not widths:
-        raise ValueError("widths must end with the number of classes, got none")
+        raise ValueError(
+            "mlp must be given the number of classes after its inputs and the widths of hidden "
+            f"layers, such as mlp({inputs}, 32, 10), got mlp({inputs})"
+        )
     size = prod(shape)
     if input_shape is not None:
         if prod(input_shape) != size:

@@ -171,13 +171,17 @@ class _Donors:
         return -1, -1
 
 
-def check_alpha(alpha: float) -> None:
+def check_alpha(alpha: float, name: str = "alpha") -> None:
     """Check the concentration of a Dirichlet distribution.
+
+    Args:
+        alpha: the concentration.
+        name: of the argument, for the message.
 
     Raises:
         ValueError: it is not a number, or out of range.
     """
     if not isinstance(alpha, Real) or not SMALLEST_ALPHA <= alpha <= LARGEST_ALPHA:
         raise ValueError(
-            f"alpha must be a number, {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, got {alpha!r}"
+            f"{name} must be a number, {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, got {alpha!r}"
         )

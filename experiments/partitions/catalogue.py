@@ -9,6 +9,7 @@ from typing import Any
 
 from bcfl import ClientData
 from bcfl.methods import imported, keywords, made_by, misfit, reference_of, registered
+from bcfl.runtime import check_name
 from experiments.config.options import check_keys, chosen, typed_options
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.class_sets import cluster_n_class, n_class
@@ -60,6 +61,7 @@ def build(name: str, dataset: Dataset, config: Mapping[str, Any]) -> Partition:
         ValueError: the name or an option is unknown (the message suggests the nearest), or a value
             is of another type or out of range.
     """
+    check_name("partition", name)
     reference = reference_of(name, "partitions") if name not in PARTITIONS else None
     if reference is not None:
         return _own(name, reference, dataset, config)

@@ -68,8 +68,8 @@ def two_stage_dirichlet(
     check_clients(dataset, clients, split, groups)
     if np.shape(alpha) != (2,):
         raise ValueError(f"alpha must be two numbers, over groups and over clients, got {alpha}")
-    check_alpha(alpha[0])
-    check_alpha(alpha[1])
+    for index, concentration in enumerate(alpha):
+        check_alpha(concentration, f"alpha[{index}]")
     sizes = members(clients, groups, group_sizes)
     minimum = np.maximum(SMALLEST_GROUP * len(dataset) / groups, sizes * split.min_samples)
     class_sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)

@@ -19,8 +19,8 @@ BREAK = re.compile(r"(?<=[/:,@])(?<!^[A-Z]/)|(?<=\.)(?!\d)")
 
 Nor after the letter of a run.
 """
-WITHIN, LONG = re.compile(r"(?<=_)"), 16
-"""Where its parts may break, and of how many letters those are that do."""
+WITHIN = {16: re.compile(r"(?<=_)"), 12: re.compile(r"(?<=-)(?=[a-z]{4})")}
+"""Where its parts may break, by the number of letters above which they do."""
 SCRIPTS = ("page.js", "tips.js", "rounds.js")
 """Parts of the script of a page, in their order."""
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
@@ -35,7 +35,7 @@ def render_page(template: str, title: str, **values: object) -> str:
         **values: what the body shows.
 
     Returns:
-        A complete HTML document that refers to no other file.
+        A complete HTML document that needs no other file.
     """
     from markupsafe import Markup
 
@@ -67,11 +67,11 @@ def breakable(name: object) -> Markup:
     """
     from markupsafe import Markup
 
-    parts = [
-        piece
-        for part in BREAK.split(str(name))
-        for piece in (WITHIN.split(part) if len(part) > LONG else [part])
-    ]
+    parts = BREAK.split(str(name))
+    for most, place in WITHIN.items():
+        parts = [
+            piece for part in parts for piece in (place.split(part) if len(part) > most else [part])
+        ]
     return Markup("<wbr>").join(Markup("<span>{}</span>").format(part) for part in parts)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bcfl.runtime import counted
 from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.page import as_script_data, render_page
 from experiments.reports.results_table import agreement_table, results_table
@@ -44,16 +45,6 @@ def of_asked(number: int, asked: int, noun: str) -> str:
         noun: noun in singular.
     """
     return f"{number:,} of {counted(asked, noun)}" if number < asked else counted(number, noun)
-
-
-def counted(number: int, noun: str) -> str:
-    """Number with noun in singular or plural, such as `1 round` or `25 rounds`.
-
-    Args:
-        number: the number.
-        noun: noun in singular.
-    """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -112,6 +103,8 @@ def render(run: RunFolder) -> str:
         table=results_table(run),
         grids=choices(run.summary),
         agreement=agreement_table(run),
+        has_uncertainty_page=RunFiles(run.path).uncertainty_page.is_file(),
+        has_models=bool(first.states),
         pictures=all_pictures(run, first.states),
         history=as_script_data(known) if known else "",
         alternatives=known is not None and has_alternatives(known),

@@ -56,11 +56,6 @@ class Table:
     note: str = ""
     seeds: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def marked(self) -> bool:
-        """Whether any cell is marked as the best."""
-        return any(cell.best for cells in self.rows.values() for cell in cells)
-
 
 COLUMNS = (
     ACCURACY,

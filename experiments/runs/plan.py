@@ -199,7 +199,7 @@ def read_description(folder: Path) -> Mapping[str, Any]:
     if not path.is_file():
         missing = "is a file, no folder of a run" if folder.exists() else "doesn't exist"
         what = "holds no run (it has no run.json)" if folder.is_dir() else missing
-        raise FolderError(f"{folder} {what}; give a folder that `bcfl run` wrote")
+        raise FolderError(f"{folder} {what}; give a folder that `bcfl run` or `save` wrote")
     try:
         table: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

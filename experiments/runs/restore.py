@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bcfl import Run, checkpoint
 from bcfl.analysis import rows
-from bcfl.runtime import as_path, nearest
+from bcfl.runtime import as_path, counted, nearest
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_contents, read_index
 from experiments.runs.plan import FolderError, read_plan
@@ -83,6 +83,12 @@ class FinishedRun:
     rows: tuple[rows.Row, ...] = field(repr=False)
     setup: Experiment | None = field(repr=False)
 
+    def __repr__(self) -> str:
+        """Method, seed and rounds."""
+        method, seed = self.pair.method, self.pair.seed
+        rounds = counted(len(self.rows), "round")
+        return f"FinishedRun({method}, seed {seed}, {rounds}, folder {str(self.folder)!r})"
+
     @cached_property
     def run(self) -> Run:
         """The run, from its last checkpoint, with `rows` in place of the records of its rounds.
@@ -129,7 +135,8 @@ class FinishedRuns(dict[tuple[str, int], FinishedRun]):
         for (method, seed), run in self.items():
             seeds.setdefault(method, {}).setdefault(len(run.rows), []).append(seed)
         parts = [
-            f"{method} ({_counted('seed', alike)}; {rounds} round{'s' * (rounds != 1)})"
+            f"{method} (seed{'s' * (len(alike) > 1)} {', '.join(map(str, alike))}; "
+            f"{counted(rounds, 'round')})"
             for method, by_rounds in seeds.items()
             for rounds, alike in by_rounds.items()
         ]
@@ -163,10 +170,6 @@ class FinishedRuns(dict[tuple[str, int], FinishedRun]):
         raise KeyError(
             f"no finished run {key!r}.{hint} By method and seed: {', '.join(map(str, self))}"
         )
-
-
-def _counted(noun: str, numbers: Sequence[int]) -> str:
-    return f"{noun}{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def open_runs(folder: str | Path) -> FinishedRuns:

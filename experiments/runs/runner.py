@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ class Experiment:
     threads: int | None = 1
     reach: Callable[[Federation, Pair], Executor] | None = None
     samples: Dataset | None = None
-    _divided: dict[int, Partition] = field(default_factory=dict, repr=False)
+    _divided: dict[int, Partition] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -156,7 +157,8 @@ class Experiment:
         try:
             self.method(name)
         except ValueError as error:
-            raise ValueError(f"method {name}: {error}") from error
+            named = str(error).startswith(f"method {name!r}")
+            raise ValueError(str(error) if named else f"method {name}: {error}") from error
 
 
 @dataclass(eq=False, kw_only=True)
@@ -225,6 +227,7 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
         federation = setup.federation(pair)
         state = _restored(federation, files)
         callbacks.on_start(pair, rows.keep_rounds(files.metrics, state.round if state else 0))
+        import_module("sklearn.cluster")  # else the first method that uses it pays for the import
         log = Log(
             setup=setup,
             pair=pair,

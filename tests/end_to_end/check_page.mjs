@@ -42,6 +42,7 @@ for (const width of [1280, 390]) {
           const { fill, stroke } = getComputedStyle(shape);
           return shape.getClientRects().length && !shape.closest("defs, clipPath, [data-round], [data-band]") && [fill, stroke].includes("rgb(0, 0, 0)");
         }).map((shape) => shape.outerHTML.slice(0, 200)),
+        tables: [...document.querySelectorAll(".scroll:has(.results)")].map((box) => ({ label: box.ariaLabel, wide: box.scrollWidth, room: box.clientWidth })),
         background: getComputedStyle(document.body).backgroundColor,
         violations: found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)]),
       };
@@ -80,7 +81,7 @@ const used = await tab.evaluate(() => {
     if (picker) {
       const options = [...picker.options].filter((option) => option.value.includes("/"));
       input(picker, options.at(-1)?.value ?? "kept", "change");
-      result.picked = { value: picker.value, others: all(".other").length, layers: all(".drawn").length };
+      result.picked = { value: picker.value, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, others: all(".other").length, layers: all(".drawn").length };
       input(picker, "kept", "change");
     }
     input(slider, slider.max, "input");

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 
 def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
@@ -55,14 +57,10 @@ def test_a_run_in_which_no_model_was_trained_fails(tiny, tmp_path, method, statu
     assert (tmp_path / "run/report.html").is_file()
 
 
-@pytest.mark.parametrize(("clients", "client"), [(8, 7), (5, 4), (1, 0)])
-def test_the_suggested_report_is_of_an_existing_client(whole, tmp_path, clients, client):
-    folder = shutil.copytree(whole[0], tmp_path / "run")
-    description = json.loads((folder / "run.json").read_text())
-    description["data"]["clients"] = clients
-    (folder / "run.json").write_text(json.dumps(description))
-    lines = invoke("resume", folder).output.splitlines()
-    assert f"story    bcfl explain {folder} --client {client}" in lines
+def test_next_steps_work_as_they_are_printed(whole):
+    lines = invoke("resume", whole[0]).output.splitlines()
+    (line,) = [line for line in lines if line.startswith("clients  bcfl explain ")]
+    assert invoke(*shlex.split(line)[2:]).exit_code == 0
 
 
 def test_the_summary_follows_from_the_metrics(whole):

@@ -16,6 +16,8 @@ from experiments.runs.files import RunFiles
 from experiments.runs.restore import restore
 from experiments.studies import continual, run_tables
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SMALL = """
 name = "faacl-mnist-s2-sequential"
 methods = ["fedavg"]

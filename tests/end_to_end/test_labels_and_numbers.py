@@ -11,6 +11,8 @@ from bcfl import Federation
 from experiments import datasets
 from experiments.cli import app
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SCENARIO = """
 methods = ["fedavg", "bcfl-g"]
 seeds = [0]

@@ -10,12 +10,16 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.reports.compare_page import render
+from experiments.reports.page import render_page
 from experiments.reports.report import write_report
+from experiments.reports.results_table import results_table
+from experiments.runs.run_folder import RunFolder
 
 MODULES = Path(os.environ.get("BCFL_NODE_MODULES", "node_modules")).resolve()
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -40,13 +44,15 @@ def seen(page):
         assert layout["overflow"] <= 0
         assert layout["black"] == [], "shapes that no theme colours"
         assert layout["smallest"] is None or layout["smallest"][0] >= LEAST_TEXT, layout
+        for table in layout["tables"]:
+            assert layout["width"] < 1280 or table["wide"] <= table["room"], table
     backgrounds = {(each["scheme"], each["background"]) for each in found["layouts"]}
     assert len(backgrounds) == 2
     used = found["used"]
     assert used["contents"] == used["headings"]
     assert used["current"] == [used["first"]], "the section at the top of the window is marked"
     assert sorted(used["ascending"]) == sorted(used["unsorted"])
-    numbers = [float(text.partition("±")[0]) for text in used["ascending"]]
+    numbers = [float(text.strip("▲ ").partition("±")[0]) for text in used["ascending"]]
     assert numbers == sorted(numbers)
     assert used["descending"] == used["ascending"][::-1]
     assert used["sort"] == "ascending", "the first click has sorted the best first"
@@ -85,6 +91,9 @@ def test_a_report_can_be_used(whole):
     assert "in the kept hypotheses after round" in first["caption"]
     assert [each["picked"] for each in used["rounds"]] == ["believed", "kept", "kept"]
     assert used["kept"] == {"picked": "kept", "layers": 2}, "the last round shows the same quantity"
+    method, rank = used["picked"]["value"].split("/")
+    alone = f"of {method} in hypothesis {int(rank) + 1} alone"
+    assert alone in used["picked"]["caption"], "the other panels show all kept hypotheses"
     assert used["restored"] == {"round": True, "layers": 0, "others": 0, "now": 0}
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"
@@ -106,3 +115,50 @@ def test_a_comparison_can_be_used(whole, tmp_path):
     page = tmp_path / "compare.html"
     page.write_text(render([whole[0], whole[0]]), encoding="utf-8")
     assert "client" not in seen(page)
+
+
+METHODS = (
+    "fedavg",
+    "centralised-groups",
+    "wecfl@num_clusters=2",
+    "bcfl-g-fedopt",
+    "bcfl-mh-6",
+    "bcfl-mht-8",
+    "fedavg-finetune",
+)
+SCORES = {"accuracy": 0.87, "macro_f1": 0.73, "weighted_f1": 0.8, "ari": 0.9, "ami": 0.9}
+ERRORS = {"nll": 0.49, "ece": 0.13}
+COSTS = {
+    "seconds": 1234.5,
+    "trainings_requested": 12345.0,
+    "trainings_run": 11234.0,
+    "communication": 11.2,
+    "storage": 15.7,
+    "computation": 11.3,
+    "bytes_down": 123.4e6,
+    "bytes_up": 123.4e6,
+}
+
+
+def test_a_table_with_marks_spreads_and_long_names_fits(tmp_path):
+    random = np.random.default_rng(0)
+    summary = {}
+    for place, method in enumerate(METHODS):
+        factor = 1.1 if method == "bcfl-g-fedopt" else 0.9 + place / 100
+        middles = {k: v * factor for k, v in SCORES.items()} | COSTS
+        middles |= {k: v / factor for k, v in ERRORS.items()}
+        values = {k: v * random.uniform(0.999, 1.001, 10) for k, v in middles.items()}
+        summary[method] = {
+            k: {"mean": float(v.mean()), "std": float(v.std()), "values": v.tolist()}
+            for k, v in values.items()
+        }
+    rounds = {method: {seed: [] for seed in range(10)} for method in METHODS}
+    run = RunFolder(path=tmp_path, description={}, summary=summary, rounds=rounds)
+    table = results_table(run)
+    assert sum(cell.best for cell in table.rows["bcfl-g-fedopt"]) == len(SCORES) + len(ERRORS)
+    values = {"scenarios": [], "warnings": [], "notes": [], "runs": [("A", "wide", "")]}
+    values |= {"table": table, "agreement": None, "styled": False}
+    values["pictures"] = dict.fromkeys(("curves", "scores", "cost"))
+    page = tmp_path / "page.html"
+    page.write_text(render_page("compare.html.jinja", "wide", **values), encoding="utf-8")
+    seen(page)

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 TOTAL = 12
 DRAW = random.Random(2026)
 MOMENTS = [0.0, round(DRAW.uniform(0.05, 0.95), 3)]

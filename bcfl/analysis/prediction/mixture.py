@@ -13,9 +13,11 @@ from torch import Tensor
 from bcfl.architecture.model import Model
 from bcfl.data.arrays import inputs_tensor, targets_tensor
 from bcfl.data.clients import View
-from bcfl.data.faults import check_finite, without_frame
+from bcfl.data.faults import without_frame
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule
+from bcfl.runtime.numbers import check_finite
+from bcfl.runtime.suggestions import counted
 from posteriors import Predictive, predict_mixture
 
 
@@ -66,7 +68,7 @@ class Prediction:
 
     def __repr__(self) -> str:
         mean = f", mean entropy {self.entropy.mean():.3f} nats" if len(self.mean) else ""
-        return f"Prediction({len(self.mean)} samples{mean})"
+        return f"Prediction({counted(len(self.mean), 'sample')}{mean})"
 
 
 def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
 from bcfl.protocol.prediction_rule import PredictionRule, PredictiveName
 from bcfl.protocol.statistics.regression import LEVELS, coverage_name
+from bcfl.runtime.suggestions import counted
 from posteriors.torch_state import standard_switches
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ class ValuePrediction:
     association: NDArray[np.float64]
     ood_score: NDArray[np.float64] | None = None
     co_association: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        """Number of samples and the mean standard deviation of a value."""
+        known = ""
+        if len(self.mean):
+            known = f", mean standard deviation {np.sqrt(self.variance).mean():.3g}"
+        return f"ValuePrediction({counted(len(self.mean), 'sample')}{known})"
 
     @property
     def variance(self) -> NDArray[np.float64]:
@@ -156,7 +164,8 @@ def predict_new_values(  # noqa: D417 - a method of Run
 
 def _check_numbers(run: Run, name: str, instead: str) -> None:
     if run.model.likelihood != "gaussian":
-        raise ValueError(f"{name} needs a model with Gaussian likelihood; see {instead}")
+        found = "classes" if run.model.likelihood == "categorical" else "labels"
+        raise ValueError(f"{name} needs a model of numbers, got one of {found}; see {instead}")
 
 
 def _predicted(

@@ -77,10 +77,12 @@ class RemoteExecutor:
     patience: float = PATIENCE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    _nodes: dict[int, _Greeted] = field(default_factory=dict, repr=False)
-    _greeted_in: dict[Node, int] = field(default_factory=dict, repr=False)
-    _kept: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict, repr=False)
-    _counts: Counter[str] = field(default_factory=Counter, repr=False)
+    _nodes: dict[int, _Greeted] = field(default_factory=dict, init=False, repr=False)
+    _greeted_in: dict[Node, int] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[str, tuple[int, frozenset[str]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
     @property
     def traffic(self) -> Traffic:

@@ -19,6 +19,7 @@ from bcfl.executors.sequential.training import train_locally
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.answers import ClientInfo, Failure
 from bcfl.protocol.requests import Describe, Request, Score, Train
+from bcfl.runtime.suggestions import counted
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +41,10 @@ class LoopExecutor:
     seed: int
     device: torch.device
     dtype: torch.dtype
+
+    def __repr__(self) -> str:
+        number = counted(len(self.clients), "client")
+        return f"LoopExecutor({number}, {self.model.name}, {self.device}, {self.dtype})"
 
     @classmethod
     def on(

@@ -82,7 +82,10 @@ class BatchedExecutor:
     network: Network | None
     memory: int | None = None
     descent: Descent = descend
-    _joined: dict[tuple[str, ...], Samples | None] = field(default_factory=dict, repr=False)
+    _joined: dict[tuple[str, ...], Samples | None] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        return f"BatchedExecutor({self.loop!r})"
 
     def __post_init__(self) -> None:
         checked_memory(self.memory)

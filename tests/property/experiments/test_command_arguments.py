@@ -14,6 +14,8 @@ with warnings.catch_warnings():  # typer uses names that click will remove
 
 from experiments.cli import app
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SCENARIO = """
 methods = ["ifca"]
 data.dataset = "optdigits"

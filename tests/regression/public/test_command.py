@@ -17,6 +17,8 @@ import matplotlib as mpl
 
 from experiments.cli import app
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SCENARIO = """
 methods = ["bcfl-g"]
 seeds = [0]
@@ -74,6 +76,7 @@ def test_resuming_a_finished_run_tells_its_folder(finished, tmp_path, name):
     assert f"{folder} is finished" in done.output
 
 
+@pytest.mark.figures
 @pytest.mark.skipif(shutil.which("latex") is not None, reason="then it is only slow")
 def test_a_report_needs_no_latex(finished, tmp_path):
     folder = shutil.copytree(finished, tmp_path / "run")
@@ -83,6 +86,7 @@ def test_a_report_needs_no_latex(finished, tmp_path):
     assert (folder / "report.html").is_file()
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize(
     "style",
     [

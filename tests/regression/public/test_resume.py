@@ -8,6 +8,8 @@ import torch
 
 from bcfl import checkpoint
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 NAMES = [
     *("fedavg", "fedprox", "local", "centralised", "fedavg-plus", "ifca", "fesem", "wecfl"),
     *("ocfl-hdbscan", "ocfl-meanshift", "ocfl-affinity", "ocfl-kmeans", "scl", "bcl", "fedgroup"),

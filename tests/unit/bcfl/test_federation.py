@@ -1,5 +1,7 @@
 """Bad input is refused before any work starts, by a message that names it."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,8 @@ from torch import nn
 
 from bcfl import ClientData, Federation, Method, Model, Objective, checkpoint, methods
 from bcfl.executors import Privacy
-from bcfl.policies import FedAvg, KMeansAssociation, WarmUp
+from bcfl.policies import FedAvg, KMeansAssociation, Ranking, WarmUp, candidate
+from bcfl.rounds import UntrainedWarning
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 from tests.recipes import built
 
@@ -343,3 +346,20 @@ def test_other_things_than_states_and_callbacks_are_refused(linear, clients):
         federation.run(1).predict_new(clients[0].views["train"].inputs, clients[0])
     with pytest.raises(TypeError, match="true_groups must be a mapping of clients, got 'test'"):
         federation.run(1).metrics("test")
+
+
+@dataclass(frozen=True)
+class Nobody:
+    """Associates no client."""
+
+    num_clusters: int = 2
+    objective: Objective = field(default_factory=Objective)
+
+    def associate(self, hypothesis, context):
+        yield from ()
+        return Ranking.only(candidate(hypothesis, {}, self.objective))
+
+
+def test_a_policy_that_associates_nobody_is_told(linear, clients):
+    with pytest.warns(UntrainedWarning, match="no client was asked to train in any round"):
+        Federation(clients, linear, Nobody()).run(1)

@@ -49,3 +49,16 @@ def test_probing_changes_neither_mode_nor_random_state():
 def test_what_is_no_network_for_the_samples_is_refused(network, error, message):
     with pytest.raises(error, match=message):
         as_model(network, SAMPLES, CLASSES)
+
+
+def test_networks_of_images_say_that_the_axis_of_channels_is_missing():
+    network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 3))
+    with pytest.raises(ValueError, match=r"axis of channels: .* of shape \(1, 8, 8\)"):
+        as_model(network, torch.zeros(2, 8, 8), CLASSES)
+
+
+def test_weights_in_place_of_a_network_are_told_in_one_line():
+    weights = nn.Linear(300, 300).state_dict()
+    with pytest.raises(TypeError, match="or a function that builds one, got ") as caught:
+        as_model(weights, SAMPLES, CLASSES)
+    assert len(str(caught.value)) < 400

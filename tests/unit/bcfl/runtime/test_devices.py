@@ -39,6 +39,14 @@ def test_other_devices_are_refused(name):
         device_named(name)
 
 
+def test_a_device_of_torch_is_its_name():
+    assert device_named(torch.device("cpu")) == torch.device("cpu")
+    with pytest.raises(ValueError, match=r"or such a torch.device, got 'meta'"):
+        device_named(torch.device("meta"))
+    with pytest.raises(TypeError, match=r"device must be 'auto', .* got 0"):
+        device_named(0)
+
+
 def test_threads_are_limited_for_a_while():
     before = torch.get_num_threads()
     with limited_threads(1):

@@ -4,7 +4,7 @@ import pytest
 
 from bcfl import methods
 from bcfl.policies import FedAvg
-from bcfl.runtime import as_given, nearest, nearest_name
+from bcfl.runtime import as_given, check_name, counted, nearest, nearest_name
 from bcfl.trackers import Greedy
 
 NAMES = ["ifca", "bcfl-mht-8", "client-07", "client-37", "Client-a"]
@@ -42,3 +42,19 @@ def test_the_nearest_name_is_suggested(name, near):
 )
 def test_what_was_not_called_is_shown_with_its_call(value, told):
     assert as_given(value) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 hypotheses"), (1, "1 hypothesis"), (1234, "1,234 hypotheses")]
+)
+def test_numbers_of_things(number, text):
+    assert counted(number, "hypothesis", "hypotheses") == text
+    assert counted(number, "round") == text.replace("hypotheses", "rounds").replace(
+        "hypothesis", "round"
+    )
+
+
+def test_names_are_text():
+    check_name("model", "mlp")
+    with pytest.raises(TypeError, match="name of a model must be text, got 3"):
+        check_name("model", 3)

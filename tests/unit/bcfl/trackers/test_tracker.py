@@ -3,13 +3,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from bcfl import Association, drive
+from bcfl import Association, HypothesisSet, drive
 from bcfl.policies import Ranking
 from bcfl.protocol import Exchange, Score
 from bcfl.trackers import TrackerInfo, expand
 from bcfl.trackers.tracker import rankings_of, stepped
 
-CONTEXT = SimpleNamespace(candidates_per_parent=1)
+CONTEXT = SimpleNamespace(candidates_per_parent=1, round=4)
 HYPOTHESES = [SimpleNamespace(log_weight=0.0, association=Association.unseen(("a", "b"), 1))]
 
 
@@ -86,8 +86,12 @@ MEMORY = SimpleNamespace(carried_log_weight=lambda log_weight: log_weight)
         (None, "step must be a generator.*returned None"),
         (returns(None), "step must return a HypothesisSet and a TrackerInfo, got None"),
         (returns(("hypotheses", TrackerInfo)), "step must return a HypothesisSet and a Tracker"),
+        (
+            returns((HypothesisSet((), round=4), TrackerInfo(1, None))),
+            "hypotheses of the round after context.round, 5, got those of round 4",
+        ),
     ],
-    ids=["none", "returns none", "returns others"],
+    ids=["none", "returns none", "returns others", "returns the same round"],
 )
 def test_what_a_tracker_must_not_do_is_named(steps, match):
     tracker = SimpleNamespace(step=lambda *given: steps)

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 import experiments
 from experiments.cli import app
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SOURCE = """
 from dataclasses import dataclass
 

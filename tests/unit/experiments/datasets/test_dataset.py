@@ -19,7 +19,7 @@ def with_nan():
 @pytest.mark.parametrize(
     ("inputs", "labels", "message"),
     [
-        (with_nan(), LABELS, "finite"),
+        (with_nan(), LABELS, "inputs must be finite, .* the first of them nan in sample"),
         (np.full((6, 2), np.inf), LABELS, "finite"),
         (INPUTS.astype(str), LABELS, "real numbers"),
         (INPUTS * 1j, LABELS, "real numbers"),

@@ -15,6 +15,8 @@ from experiments.reports.results_table import AGREEMENT_COLUMNS, COLUMNS, PRIVAC
 from experiments.reports.terms import better, explained
 from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 
 @pytest.mark.parametrize(
     ("name", "parts"),
@@ -30,6 +32,9 @@ from experiments.reports.uncertainty_table import CALIBRATION, DETECTION, LABELS
         ),
         ("ifca:weight=0.5", ["ifca:", "weight=0.5"]),
         ("bcfl-g@temperature=4", ["bcfl-g@", "temperature=4"]),
+        ("bcfl-g-fedopt", ["bcfl-g-", "fedopt"]),
+        ("A/bcfl-mht-10-fedopt", ["A/bcfl-mht-10-", "fedopt"]),
+        ("ocfl-hdbscan", ["ocfl-hdbscan"]),
         ("a<b", ["a&lt;b"]),
     ],
 )

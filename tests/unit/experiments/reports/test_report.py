@@ -10,11 +10,13 @@ import pytest
 
 from bcfl.analysis.rows import DamagedRunWarning
 from experiments.reports.compare import aligned, gather, latex
-from experiments.reports.report import counted, of_asked, write_report
+from experiments.reports.report import of_asked, write_report
 from experiments.reports.round_history import has_alternatives
 from experiments.runs.plan import FolderError
 from experiments.runs.run_folder import NoRunError
 from tests.unit.experiments.reports.conftest import statistic
+
+pytestmark = pytest.mark.usefixtures("plain_figures")
 
 COLUMNS = {"accuracy": 100, "macro_f1": 100, "ari": 1, "ami": 1, "nll": 1, "ece": 1}
 
@@ -189,6 +191,7 @@ def test_header_describes_the_run_and_its_command(usual):
     assert all(word in settings for word in ("federation.rounds", "torch", "2.13.0", "cores"))
 
 
+@pytest.mark.figures
 def test_same_folder_gives_the_same_bytes(make_run, tmp_path):
     folder = make_run()
     first = written(folder)
@@ -218,6 +221,7 @@ def test_unknown_groups_leave_agreement_out(make_run):
     assert "true group" not in page.text("header")
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("kept", [True, False])
 def test_missing_graphs_are_left_out(make_run, kept):
     folder = make_run()
@@ -285,6 +289,7 @@ def test_methods_with_fewer_seeds_keep_their_row_and_say_so(make_run):
     assert any(line.startswith("ifca (1 seed) &") for line in latex(results))
 
 
+@pytest.mark.figures
 def test_values_that_are_unknown_in_all_rounds_leave_their_picture_out(make_run):
     text = written(
         make_run(
@@ -362,10 +367,6 @@ def test_a_folder_without_a_run_is_refused(tmp_path, make_run):
     shutil.rmtree(folder / "ifca")
     with pytest.raises(NoRunError, match="no method has done a round"):
         write_report(folder)
-
-
-def test_counted():
-    assert (counted(1, "round"), counted(1200, "client")) == ("1 round", "1,200 clients")
 
 
 def test_agreement_over_all_rounds_has_a_table_of_its_own_where_it_is_known(make_run, usual):

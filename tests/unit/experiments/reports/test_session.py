@@ -19,6 +19,8 @@ from experiments.reports import session
 from experiments.runs.run_folder import RunFolder
 from tests.recipes import built
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 ROUNDS = 3
 
 
@@ -48,6 +50,7 @@ def text_of(path):
     return " ".join(" ".join(parser.words).split())
 
 
+@pytest.mark.figures
 def test_a_report_of_runs_holds_their_numbers_and_pictures(runs, tmp_path):
     path = experiments.report(runs, tmp_path / "mine.html", name="two methods")
     text = text_of(path)

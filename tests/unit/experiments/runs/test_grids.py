@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from experiments.cli import app
 from experiments.runs.grids import choices
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 TABLE = {
     "methods": ["fedavg", "ifca"],
     "data": {"dataset": "optdigits"},

@@ -8,6 +8,7 @@ import tomllib
 import networkx as nx
 import pytest
 
+from bcfl import Federation
 from bcfl.analysis import rows
 from bcfl.rounds.checkpoint import CheckpointError
 from bcfl.runtime import locked
@@ -212,3 +213,14 @@ def test_fewer_rounds_than_time_steps_are_refused_before_work_starts():
         setup(
             partition={"kind": "stream", "clients": 4, "steps": 3}, federation={"rounds": 2}
         ).check()
+
+
+def test_libraries_are_imported_before_the_first_round_is_timed(monkeypatch, tmp_path):
+    def timed(*given, **named):
+        assert "sklearn.cluster" in sys.modules
+        raise Interrupted
+
+    monkeypatch.delitem(sys.modules, "sklearn.cluster", raising=False)
+    monkeypatch.setattr(Federation, "run", timed)
+    with pytest.raises(Interrupted):
+        run_pair(setup(), PAIR, prepared(tmp_path), RunCallbacks())

@@ -20,6 +20,8 @@ from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import Experiment
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 TABLE = {
     "name": "small",
     "methods": ["fedavg", "wecfl", "bcfl-mht-4"],
@@ -47,6 +49,7 @@ def pictures_of(folder):
     return client_pictures(run, FirstStates.of(run).states)
 
 
+@pytest.mark.figures
 def test_the_report_shows_the_partition_and_the_moves(folder):
     pictures = pictures_of(folder)
     assert [name for name, picture in pictures.items() if picture] == [
@@ -128,6 +131,7 @@ def test_a_method_with_hypotheses_counts_its_leading_one(folder):
     assert (found.clusters >= 0).all()
 
 
+@pytest.mark.figures
 def test_recorded_models_become_part_of_the_report(folder):
     path = local_models.record_into(folder, "wecfl")
     again = LocalModels.read(path)
