@@ -7,20 +7,19 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-# What the kernels of notebooks see: the packages of this folder, and their command.
-PATHS = {"PYTHONPATH": HERE.parent, "PATH": HERE.parent / ".venv" / "bin"}
-for variable, folder in PATHS.items():
-    os.environ[variable] = os.pathsep.join([str(folder), os.environ.get(variable, "")])
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks lose more to threads than they gain
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 
-import generated  # noqa: E402 - it lies beside this file
+import environment  # noqa: E402 - it lies beside this file
+import generated  # noqa: E402
 import references  # noqa: E402
 from docutils.nodes import SkipNode  # noqa: E402
 from formulas import spaced  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 from numpy.typing import ArrayLike  # noqa: E402
+from signatures import is_python, readable  # noqa: E402
 from sphinx.domains.python import PyObject  # noqa: E402
+from sphinx.util.logging import getLogger  # noqa: E402
 from sphinx.util.typing import stringify_annotation  # noqa: E402
 
 project = "bcfl"
@@ -50,6 +49,8 @@ html_title = "bcfl"
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 html_math_renderer = "mathml"
+LOGGER = getLogger(__name__)
+environment.prepare(HERE.parent)
 FULL_NAME = re.compile(r"(?:bcfl|assignment|posteriors|experiments)(?:\.\w+)+")
 
 
@@ -81,12 +82,17 @@ def as_plain_text(app, what, name, obj, options, lines):
 
 
 def with_short_types(app, what, name, obj, options, signature, returned):
-    """Write `ArrayLike` by its name, which is an alias of a union of eight types."""
-    del app, what, name, obj, options
+    """Write `ArrayLike` by its name, an alias of a union of eight types, and defaults as Python."""
+    del app, what, options
     for mode in ("smart", "fully-qualified", "fully-qualified-except-typing"):
         long = stringify_annotation(ArrayLike, mode)
         signature = signature and signature.replace(long, "ArrayLike")
         returned = returned and returned.replace(long, "ArrayLike")
+    signature = signature and readable(signature, obj)
+    if signature and not is_python(signature):
+        LOGGER.warning(
+            "the signature of %s has no links, since it is no Python: %s", name, signature
+        )
     return signature, returned
 
 

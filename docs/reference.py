@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,9 @@ from subjects import PARTS, SUBJECTS
 
 MODULES = tuple(module for modules in PARTS.values() for module in modules)
 MANY = 8
+MOST = 100
+"""Letters of a value that are shown."""
+OBJECT = re.compile(r"<\w+ |\bat 0x")
 CLASSES = "classes"
 """Folder of the pages of classes; beside `bcfl.aggregation`, `bcfl.Aggregation` may be one file."""
 OTHERS = (property, cached_property, classmethod, staticmethod)
@@ -107,10 +110,14 @@ def _kind(value: Any) -> str:  # noqa: ANN401 - any public object
 
 def _summary(value: object) -> str:
     """The first sentence of a docstring, or a value, in Markdown."""
-    if _kind(value) == "Types and values":
-        text = " ".join(str(value).replace("typing.", "").split()).replace("|", "\\|")
-        return f"`{text[:100]}{'...' if len(text) > 100 else ''}`"
-    return _first_sentence(value)
+    if _kind(value) != "Types and values":
+        return _first_sentence(value)
+    text = " ".join(str(value).replace("typing.", "").split()).replace("|", "\\|")
+    if OBJECT.search(text):  # of objects, which have no literal
+        kind = type(value).__name__
+        entries = ", ".join(f"`{key}`" for key in value) if isinstance(value, Mapping) else ""
+        return f"`{kind}` of {entries}" if entries else f"a `{kind}`"
+    return f"`{text[:MOST]}{'...' if len(text) > MOST else ''}`"
 
 
 def sentence_of(value: object) -> str:

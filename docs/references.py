@@ -102,7 +102,8 @@ def references_page() -> str:
     intro = (
         "```{index} citation, BibTeX\n```\n\n# References\n\nThe works that these pages and the "
         "docstrings cite, also as {download}`BibTeX <references.bib>`. For a citation of this "
-        "package itself, see `CITATION.cff`.\n"
+        "package itself, see `CITATION.cff`. Equations, tables and figures of *A Bayesian "
+        "framework for clustered federated learning* have the numbers of its manuscript of 2024.\n"
     )
     ordered = sorted(works(), key=lambda work: (work.surnames[0].lower(), work.year))
     return "\n".join([intro, *(work.entry for work in ordered)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 TITLE = 32
 """Letters of a line above a panel."""
-ROOM = 0.5
-"""Inches above a panel for the numbers of pairs."""
+ROOM, ABOVE, LINE = 0.5, 30, 12
+"""Inches above a panel for the numbers of pairs; points from it to its texts, and of their lines.
+"""
 
 
 class PairBins(Protocol):
@@ -56,7 +58,10 @@ class PairBins(Protocol):
 
 
 def draw_association_reliability(
-    methods: Mapping[str, PairBins], given: Sequence[Axes] = (), columns: int = COLUMNS
+    methods: Mapping[str, PairBins],
+    given: Sequence[Axes] = (),
+    columns: int = COLUMNS,
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """One panel per method; on the diagonal probabilities are right.
 
@@ -64,8 +69,11 @@ def draw_association_reliability(
         methods: bins by method.
         given: axes to draw on, one per method; by default those of a new figure.
         columns: largest number of panels in a row of a new figure.
+        notes: lines of text below the name of a method.
     """
-    figure, places = panels(len(methods), columns, WIDTH, HEIGHT + ROOM, given)
+    lines = max((1 + note.count("\n") for note in notes.values()), default=0)
+    height = HEIGHT + ROOM + lines * LINE / 72
+    figure, places = panels(len(methods), columns, WIDTH, height, given)
     for axes, (method, bins) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
         gaps = np.clip([bins.observed - bins.low, bins.high - bins.observed], 0, None)
@@ -86,7 +94,10 @@ def draw_association_reliability(
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         name_axes(axes, "", "probability of sharing a cluster", "share of pairs of one group")
-        axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold", pad=30)
+        above = ABOVE + LINE * lines
+        axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold", pad=above)
+        if method in notes:
+            _write_note(axes, notes[method], above)
         _write_counts(axes, bins)
     return figure
 
@@ -99,6 +110,12 @@ def pair_bin(probability: float, num_bins: int) -> int:
         num_bins: number of bins of equal width.
     """
     return min(int(num_bins * probability + EDGE), num_bins - 1)
+
+
+def _write_note(axes: Axes, note: str, above: float) -> None:
+    """Text below the title, which is some points above the panel."""
+    beside: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate(note, (0, 1), (0, above - 3), **beside, va="top", fontsize=9, color=FAINT)
 
 
 def _write_counts(axes: Axes, bins: PairBins) -> None:

@@ -29,6 +29,8 @@ LEFT, RIGHT = 0.624, 1.976
 """Inches beside the axes of all figures over rounds, full width."""
 NARROW_LEFT, NARROW_RIGHT = 0.5, 1.2
 """The same of narrow figures, where labels take two lines."""
+LETTER, BESIDE = 0.072, 0.015
+"""Width of a letter of a label, inches, and its distance, in widths of the axes."""
 START_COLOUR = "#8b929c"
 LABELLED = 0.05
 
@@ -51,6 +53,8 @@ def draw_hypothesis_weights(
         )
     for place, (method, ancestry) in zip(axes, methods.items(), strict=True):
         _draw_panel(place, method, ancestry)
+    if not given:
+        _make_room(figure, axes)
     return figure
 
 
@@ -181,4 +185,17 @@ def _label_ends(
             transform=axes.transAxes,
             clip_on=False,
         )
-        axes.text(1.015, place, text, va="center", fontsize=9, color=INK, transform=axes.transAxes)
+        where = 1 + BESIDE, place
+        axes.text(*where, text, va="center", fontsize=9, color=INK, transform=axes.transAxes)
+
+
+def _make_room(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Widen a figure at the right where its longest label needs more."""
+    texts = [line for place in axes for text in place.texts for line in text.get_text().split("\n")]
+    width, box = figure.get_figwidth(), axes[0].get_position()
+    needed = LETTER * max(map(len, texts), default=0) + BESIDE * box.width * width
+    wider = width + max(0.0, needed - (1 - box.x1) * width)
+    for place in axes:
+        x, y, across, up = place.get_position().bounds
+        place.set_position((x * width / wider, y, across * width / wider, up))
+    figure.set_figwidth(wider)

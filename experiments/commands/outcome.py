@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -44,11 +45,8 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
         screen.print(str(choice), soft_wrap=True)
     for warning in fusion_warnings(run):
         screen.print(f"warning: {warning}", soft_wrap=True)
-    known = {name: row["ari"]["mean"] for name, row in results.items()}
-    known = {name: ari for name, ari in known.items() if ari is not None}
-    highest = max(known.values(), default=0.0)
-    best = [name for name, ari in known.items() if round(ari, 2) == round(highest, 2)]
-    if len(results) > 1 and known:
+    best = highest_ari(results) if (data["groups"] or 0) > 1 else []
+    if len(results) > 1 and best:
         agreement = f"true groups: {data['groups']} · highest ARI: {', '.join(best)}"
         screen.print(agreement, soft_wrap=True)
     untrained = untrained_methods(run)
@@ -65,6 +63,17 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
         screen.print(f"{name:8} {text}", soft_wrap=True)
     if len(untrained) == len(run.methods):
         raise typer.Exit(NOTHING_MADE)
+
+
+def highest_ari(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The methods that agree best with the true groups; none where no agreement is above chance.
+
+    Args:
+        results: metrics by method, as in `summary.json`.
+    """
+    known = {name: round(row["ari"]["mean"] or 0.0, 2) for name, row in results.items()}
+    highest = max(known.values(), default=0.0)
+    return [name for name, ari in known.items() if ari == highest > 0]
 
 
 def failure_lines(run: RunFolder) -> list[str]:

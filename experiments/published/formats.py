@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from experiments.published.comparison import Cell, Comparison, Line, measured_table
-from experiments.published.table import SMALL
+from experiments.published.table import SMALL, UNKNOWN
 from experiments.runs.files import write_aside
 
 MARKS = "abcdefghijklmnopqrstuvwxyz"
@@ -56,17 +56,18 @@ def markdown(comparison: Comparison) -> str:
 
 
 def in_columns(lines: Sequence[Line]) -> Iterator[str]:
-    """The lines of a Markdown table.
+    """The lines of a Markdown table: theirs beside ours, or ours alone where nothing is printed.
 
     Args:
         lines: methods of columns of one table, at least one.
     """
-    metrics = [cell.metric.name for cell in lines[0].cells]
-    heads = [f"{name} {whose}" for name in metrics for whose in ("theirs", "ours")]
+    printed = any(cell.printed.text != UNKNOWN for line in lines for cell in line.cells)
+    sides = ("theirs", "ours") if printed else ("ours",)
+    heads = [f"{cell.metric.name} {whose}" for cell in lines[0].cells for whose in sides]
     yield f"| column | method | {' | '.join(heads)} | seeds |"
     yield f"|---|---|{'---:|' * len(heads)}---:|"
     for line in lines:
-        cells = [text for cell in line.cells for text in _pair(cell)]
+        cells = [text for cell in line.cells for text in _pair(cell)[-len(sides) :]]
         yield f"| {line.column.title} | {line.row.name} | {' | '.join(cells)} | {len(line.seeds)} |"
 
 

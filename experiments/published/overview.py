@@ -17,19 +17,22 @@ from experiments.runs.files import write_aside
 
 FEWEST = 4
 """Methods of a column whose order is compared."""
-INTRODUCTION = """# The papers' tables
-
-Published values and those measured with this code. `bcfl reproduce` runs the units of a table, each
-of one column, method and seed, and `bcfl reproduce --all --write` writes these pages. *Columns*
-counts the columns for which something was measured, and *units* the units that were run.
-*Difference* is the measured value minus the published one, as a median over all cells of the first
-metric that have both, without known misprints. *Order* is Spearman's correlation of published and
-measured values over the methods of a column, for columns of at least four methods, as a mean over
-columns. The scale `small` shortens what a paper ran: values then differ, and only the order of
-methods can be compared. Each page says what was changed. The best measured value is in bold if
-paired Wilcoxon tests over seeds tell it from every other method of its column (Holm, level 0.05),
-which takes nine seeds for ten methods.
+ALIKE = 0.7
+"""Correlation of published and measured values from which their order is called alike."""
+TITLE = "# The papers' tables"
+INTRODUCTION = """Published values and those measured with this code. `bcfl reproduce` runs the
+units of a table, each of one column, method and seed, and `bcfl reproduce --all --write` writes
+these pages. *Columns* counts the columns for which something was measured, and *units* the units
+that were run. *Difference* is the measured value minus the published one, as a median over all
+cells of the first metric that have both, without known misprints. *Order* is Spearman's correlation
+of published and measured values over the methods of a column, for columns of at least four methods,
+as a mean over columns. The scale `small` shortens what a paper ran: values then differ, and only
+the order of methods can be compared. Each page says what was changed. The best measured value is in
+bold if paired Wilcoxon tests over seeds tell it from every other method of its column (Holm, level
+0.05), which takes nine seeds for ten methods.
 """
+SUMMARY = "summary.md"
+"""Of the folder of a paper's results: what they show, in a few sentences."""
 UNMARKED = "No value is in bold: so few seeds cannot tell the best method from every other one."
 """Of pages without a significant best."""
 
@@ -59,7 +62,7 @@ def overview(comparisons: Sequence[Comparison]) -> str:
     Args:
         comparisons: of all tables, by paper.
     """
-    lines = [INTRODUCTION]
+    lines = [TITLE, "", _agreement(comparisons), "", INTRODUCTION]
     for paper, group in _by_paper(comparisons).items():
         lines += [f"## {group[0].table.paper}", ""]
         if any(comparison.has_results for comparison in group):
@@ -78,15 +81,33 @@ def paper_page(comparisons: Sequence[Comparison], folder: Path) -> str:
 
     Args:
         comparisons: of the tables of one paper.
-        folder: of all results, in which pictures are looked for.
+        folder: of all results, in which pictures and the summary of the paper's are looked for.
     """
     lines = [f"# {comparisons[0].table.paper}", "", "[Overview](README.md)", ""]
+    summary = folder / comparisons[0].table.name.partition("/")[0] / SUMMARY
+    if summary.is_file():
+        lines += [summary.read_text("utf-8").strip(), ""]
+    if not any(cell.best for each in comparisons for line in each.lines for cell in line.cells):
+        lines += [UNMARKED, ""]
     for comparison in comparisons:
         if comparison.has_results:
             lines += [*_section(comparison, folder), ""]
-    if not any(cell.best for each in comparisons for line in each.lines for cell in line.cells):
-        lines[3:3] = ["", UNMARKED]
     return "\n".join(lines)
+
+
+def _agreement(comparisons: Sequence[Comparison]) -> str:
+    """How many tables have results, and how often the order of methods is that in print."""
+    measured = [each for each in comparisons if each.has_results]
+    orders = [order for each in measured if (order := _mean_order(each)) is not None]
+    text = f"{len(measured)} of {len(comparisons)} tables and figures have results."
+    if not orders:
+        return text
+    alike = sum(order >= ALIKE for order in orders)
+    return (
+        f"{text} The order of methods can be compared in {len(orders)} of them: its correlation "
+        f"with the published order is {median(orders):.2f} (median), from {min(orders):.2f} to "
+        f"{max(orders):.2f}, and at least {ALIKE} in {alike}."
+    )
 
 
 def _section(comparison: Comparison, folder: Path) -> Iterator[str]:
@@ -108,15 +129,15 @@ def _summary(comparison: Comparison) -> str:
     columns = f"{len(_with_results(comparison))}/{len(table.columns)}"
     units = sum(len(line.seeds) for line in lines)
     differences = [ours - theirs for line in lines for theirs, ours in _both(line)]
-    orders = [order for block in _with_results(comparison) if (order := _order(block)) is not None]
+    order = _mean_order(comparison)
     cells = (
         f"[{table.item}]({table.name}/{comparison.scale}.md)" if units else table.item,
         comparison.scale,
         columns,
         str(units),
         table.metrics[0].name,
-        f"{median(differences):+.{table.metrics[0].digits}f}" if differences else UNKNOWN,
-        f"{fmean(orders):.2f}" if orders else UNKNOWN,
+        signed(median(differences), table.metrics[0].digits) if differences else UNKNOWN,
+        UNKNOWN if order is None else f"{order:.2f}",
         table.caption,
     )
     return f"| {' | '.join(cells)} |"
@@ -133,6 +154,23 @@ def _both(line: Line) -> Iterator[tuple[float, float]]:
     cell = line.cells[0]
     if cell.printed.mean is not None and cell.mean is not None and not cell.broken:
         yield cell.printed.mean, cell.mean
+
+
+def signed(value: float, digits: int) -> str:
+    """A difference with its sign, unless it rounds to 0.
+
+    Args:
+        value: the difference.
+        digits: after the point.
+    """
+    rounded = round(value, digits)
+    return f"{rounded:+.{digits}f}" if rounded else f"{0:.{digits}f}"
+
+
+def _mean_order(comparison: Comparison) -> float | None:
+    """The mean correlation of its columns; None if none can be compared."""
+    orders = [order for block in _with_results(comparison) if (order := _order(block)) is not None]
+    return fmean(orders) if orders else None
 
 
 def _order(block: Sequence[Line]) -> float | None:

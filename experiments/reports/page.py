@@ -35,7 +35,7 @@ def render_page(template: str, title: str, **values: object) -> str:
         **values: what the body shows.
 
     Returns:
-        A complete HTML document that refers to no other file.
+        A complete HTML document that needs no other file.
     """
     from markupsafe import Markup
 

@@ -103,6 +103,8 @@ def render(run: RunFolder) -> str:
         table=results_table(run),
         grids=choices(run.summary),
         agreement=agreement_table(run),
+        has_uncertainty_page=RunFiles(run.path).uncertainty_page.is_file(),
+        has_models=bool(first.states),
         pictures=all_pictures(run, first.states),
         history=as_script_data(known) if known else "",
         alternatives=known is not None and has_alternatives(known),

@@ -1,12 +1,16 @@
 """The generated pages of the documentation cover what there is; they need no Sphinx."""
 
+import contextlib
 import doctest
 import importlib
 import inspect
 import re
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +20,7 @@ from torch import nn
 import bcfl
 from bcfl import ClientData, Federation, HypothesisSet, Model, Run, methods
 from bcfl.analysis.rows import privacy_columns
+from bcfl.trackers import Greedy
 from experiments.runs.summary import as_csv
 
 ROOT = Path(__file__).parents[2]
@@ -157,6 +162,51 @@ def test_the_reference_lists_every_public_name_once_with_its_summary(reference):
         getattr(importlib.import_module(m), n) for m, _, n in (e.rpartition(".") for e in entries)
     ]
     assert len({id(each) for each in objects}) == len(objects)
+
+
+def test_the_reference_shows_no_place_in_memory(reference):
+    for module in reference.MODULES:
+        for page in reference.module_pages(module).values():
+            assert not re.search(r"<function|<class|<built-in|\bat 0x", page), module
+
+
+def test_signatures_of_the_reference_can_be_taken_apart(generated, reference):
+    """Else Sphinx prints them on one line, with the full name of every module."""
+    signatures = importlib.import_module("signatures")
+    for name, value in documented(reference).items():
+        if callable(value):
+            with contextlib.suppress(ValueError):  # of classes without a signature
+                text = signatures.readable(str(inspect.signature(value)), value)
+                assert signatures.is_python(text), (name, text)
+                assert "lambda" not in text, name
+
+
+def test_defaults_of_signatures_are_what_factories_make_and_names(generated):
+    signatures = importlib.import_module("signatures")
+
+    @dataclass(kw_only=True)
+    class Example:
+        clock: Callable[[], float] = monotonic
+        by_name: dict[str, int] = field(default_factory=dict)
+        tracker: object = field(default_factory=Greedy)
+        drawn: object = field(default_factory=object)
+        done: Callable[[], None] = lambda: None
+
+    assert signatures.readable(str(inspect.signature(Example)), Example) == (
+        "(*, clock: collections.abc.Callable[[], float] = monotonic, "
+        "by_name: dict[str, int] = {}, tracker: object = Greedy(), drawn: object = object(), "
+        "done: collections.abc.Callable[[], None] = ...) -> None"
+    )
+    assert not signatures.is_python("(a = <factory>)")
+
+
+def test_commands_of_notebooks_are_found_beside_the_packages_that_they_see(generated, tmp_path):
+    environment = importlib.import_module("environment")
+    folders = [tmp_path / name for name in ("docs", "own")]
+    paths = [str(folder / "lib" / "python3" / "site-packages") for folder in folders]
+    (folders[1] / "bin").mkdir(parents=True)
+    found = environment.folders_of_commands([str(tmp_path), *paths, "site-packages"])
+    assert found == [folders[1] / "bin"]
 
 
 def documented(reference):

@@ -81,7 +81,7 @@ const used = await tab.evaluate(() => {
     if (picker) {
       const options = [...picker.options].filter((option) => option.value.includes("/"));
       input(picker, options.at(-1)?.value ?? "kept", "change");
-      result.picked = { value: picker.value, others: all(".other").length, layers: all(".drawn").length };
+      result.picked = { value: picker.value, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, others: all(".other").length, layers: all(".drawn").length };
       input(picker, "kept", "change");
     }
     input(slider, slider.max, "input");

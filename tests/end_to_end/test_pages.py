@@ -91,6 +91,9 @@ def test_a_report_can_be_used(whole):
     assert "in the kept hypotheses after round" in first["caption"]
     assert [each["picked"] for each in used["rounds"]] == ["believed", "kept", "kept"]
     assert used["kept"] == {"picked": "kept", "layers": 2}, "the last round shows the same quantity"
+    method, rank = used["picked"]["value"].split("/")
+    alone = f"of {method} in hypothesis {int(rank) + 1} alone"
+    assert alone in used["picked"]["caption"], "the other panels show all kept hypotheses"
     assert used["restored"] == {"round": True, "layers": 0, "others": 0, "now": 0}
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"

@@ -1,6 +1,7 @@
 """The code of the README and of the pages of the documentation runs, and says what it does."""
 
 import contextlib
+import io
 import os
 import re
 import shlex
@@ -20,7 +21,10 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 CODE = re.compile(r"```(?:python|\{code-cell\} python)\n(?::tags:.*\n)?(.*?)```", flags=re.DOTALL)
-RUN_WHOLE = [DOCS / f"{name}.md" for name in ("index", "quickstart", "saving")]
+OUTPUT = re.compile(r"```python\n(?:(?!```).)*```\s*```text\n(.*?)```", flags=re.DOTALL)
+WITH_OUTPUT = [DOCS / f"{name}.md" for name in ("index", "assignment")]
+"""Pages whose output is written into them, whole."""
+RUN_WHOLE = [*WITH_OUTPUT, DOCS / "quickstart.md", DOCS / "saving.md"]
 NOTEBOOKS = sorted(
     str(path.relative_to(DOCS).with_suffix(""))
     for path in (*RUN_WHOLE, *DOCS.glob("tutorials/*.md"))
@@ -33,19 +37,33 @@ def blocks(path):
 
 
 def in_python(code):
-    """The code of a notebook as Python: its commands run the command's own program."""
+    """The code of a cell as Python: a shell stops at the first error, and has the command."""
+    magic, _, lines = code.partition("\n")
+    if magic != "%%bash":
+        return code
+    command = f'bcfl() {{ {shlex.quote(sys.executable)} -m experiments.cli "$@"; }}\n{lines}'
+    words = ["bash", "-e", "-o", "pipefail", "-c", command]
+    return f"__import__('subprocess').run({words}, check=True, capture_output=True)\n"
 
-    def called(line):
-        words = [sys.executable, "-m", "experiments.cli", *shlex.split(line[1])]
-        return f"__import__('subprocess').run({words}, check=True, capture_output=True)"
 
-    return re.sub(r"^!bcfl ([^|\n]*).*$", called, code, flags=re.MULTILINE)
+def ran(cells, name):
+    """The names that cells define, and as `printed` what they print."""
+    namespace, printed = {}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n".join(map(in_python, cells)), name, "exec"), namespace)
+    return namespace | {"printed": printed.getvalue()}
 
 
-def ran(code, name):
-    namespace = {}
-    exec(compile(in_python(code), name, "exec"), namespace)
-    return namespace
+NUMBER = r"-?\d+\.\d*"
+
+
+def assert_alike(printed, shown):
+    """The same text up to spaces at the ends of lines, and numbers up to rounding elsewhere."""
+    texts = [[line.rstrip() for line in text.strip().splitlines()] for text in (printed, shown)]
+    words = [[re.sub(NUMBER, "", line) for line in lines] for lines in texts]
+    assert words[0] == words[1]
+    ours, theirs = (np.array(re.findall(NUMBER, "\n".join(t)), float) for t in texts)
+    np.testing.assert_allclose(ours, theirs, atol=0.021)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +73,7 @@ def pages(tmp_path_factory):
     @cache
     def of(page):
         with contextlib.chdir(tmp_path_factory.mktemp("page")):
-            names = ran("\n".join(blocks(DOCS / f"{page}.md")), page)
+            names = ran(blocks(DOCS / f"{page}.md"), page)
         plt.close("all")
         return names
 
@@ -64,12 +82,12 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def own():
-    return ran(blocks(README)[0], "README example 0")
+    return ran(blocks(README)[:1], "README example 0")
 
 
 @pytest.fixture(scope="module")
 def unsure():
-    return ran(blocks(README)[1], "README example 1")
+    return ran(blocks(README)[1:], "README example 1")
 
 
 def test_the_readme_is_short_and_has_two_examples():
@@ -91,6 +109,34 @@ def test_some_client_is_not_sure(unsure):
     assert row.max() < 0.8
     assert set(unsure["graph"]) == set(run.clients)
     np.testing.assert_allclose(np.diag(unsure["together"]), 1.0)
+
+
+def test_the_readme_shows_what_is_printed(unsure):
+    code = blocks(README)[1]
+    (shown,) = re.findall(r"^# (client-\d+ \[.*\])", code, flags=re.MULTILINE)
+    assert_alike(unsure["printed"].splitlines()[0], shown)
+
+
+@pytest.mark.parametrize("page", [path.stem for path in WITH_OUTPUT])
+def test_a_page_shows_what_is_printed(page, pages):
+    shown = OUTPUT.findall((DOCS / f"{page}.md").read_text("utf-8"))
+    assert_alike(pages(page)["printed"], "\n".join(shown))
+
+
+def test_output_that_differs_is_noticed():
+    assert_alike("a  0.41  1.0 \nb 1", "a  0.42  1.0\nb 1")
+    for shown in ("a  0.41  0.9\nb 1", "a  0.41  1.0\nb 2", "a  1.0  0.41\nb 1", "a  0.41\nb 1"):
+        with pytest.raises(AssertionError):
+            assert_alike("a  0.41  1.0\nb 1", shown)
+
+
+def test_cells_that_run_commands_fail_where_a_command_does():
+    """After `!`, IPython goes on."""
+    for page in DOCS.rglob("*.md"):
+        for cell in re.findall(r"```\{code-cell\}.*?```", page.read_text("utf-8"), flags=re.DOTALL):
+            assert not re.search(r"^!|^%%(?!bash$)", cell, flags=re.MULTILINE), page.name
+    with pytest.raises(subprocess.CalledProcessError):
+        ran(["%%bash\nno-such-command | tail -n 5"], "cell")
 
 
 def test_a_custom_policy_associates_once(pages):
@@ -147,7 +193,7 @@ def test_every_command_is_named():
 
 
 def test_links_of_the_readme_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README.read_text()):
+    for target in re.findall(r"\]\((?!https:)([^)#]+)(?:#[^)]*)?\)", README.read_text()):
         assert (ROOT / target).exists(), target
 
 

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
+from experiments.reports.report import write_report
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 
@@ -25,6 +26,7 @@ def uncertainty(*arguments):
 
 
 def test_tables_numbers_and_page_agree(folder):
+    before = write_report(folder).read_text()
     result = uncertainty(folder)
     assert result.exit_code == 0, result.output
     rows = json.loads((folder / "uncertainty.json").read_text())
@@ -46,6 +48,9 @@ def test_tables_numbers_and_page_agree(folder):
     assert len(pictures) == 4
     for picture in pictures:
         ET.fromstring(picture.replace("xlink:href", "href"))
+    after, link = write_report(folder).read_text(), 'href="uncertainty.html"'
+    assert (link in before, "<code>bcfl uncertainty</code>" in before) == (False, True)
+    assert (link in after, "<code>bcfl uncertainty</code>" in after) == (True, False)
     assert "tuned   bcfl-mh-3 linearised: prior " in result.stdout
     assert "\x1b" not in result.stdout
 

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.analysis import pairs
 from bcfl.drawing import (
     MOST_UNCERTAIN,
     NARROW,
     draw_association_reliability,
     draw_uncertain_clients,
+    pair_bin,
 )
 from experiments.reports.pictures import trust_tips
 from experiments.reports.pictures.drawing import Picture
@@ -65,28 +67,57 @@ def _uncertainty(run: RunFolder) -> Picture | None:
 
 
 def _pairs(run: RunFolder) -> Picture | None:
-    from bcfl.analysis import pairs
-
     known = {method: run.co_associations(method, MOST_PAIRED) for method in run.methods}
     known = {m: [draw for draw in draws if _has_groups(draw)] for m, draws in known.items()}
     bins = {m: pairs.pair_reliability(draws) for m, draws in known.items() if draws}
     if not bins:
         return None
     scores = {m: [pairs.association_scores(*draw) for draw in known[m]] for m in bins}
-    summary = "; ".join(
-        f"{m}: {_spread(rows, 'association_nll')} and {_spread(rows, 'association_ece')}"
-        for m, rows in scores.items()
+    shown = {m: found for m, found in bins.items() if not _is_perfect(found)}
+    perfect = _perfect_note({m: rows for m, rows in scores.items() if m not in shown})
+    if not shown:
+        return Picture("", perfect)
+    notes = {
+        m: f"log loss {_spread(scores[m], 'association_nll')}\n"
+        f"calibration error {_spread(scores[m], 'association_ece')}"
+        for m in shown
+    }
+    caption = (
+        "Look for points below the diagonal at the right (pairs joined too confidently) and above "
+        "it at the left (pairs parted too confidently). Above each panel: log loss (nats per pair) "
+        "and expected calibration error, and the pairs in a bin, over all seeds; bars: 90 % "
+        "intervals of a bootstrap over clients."
     )
     return Picture.of(
-        lambda: draw_association_reliability(bins),
+        lambda: draw_association_reliability(shown, notes=notes),
         "pairs",
         "Share of pairs of one true group against their co-association probability, by method",
-        "Look for points below the diagonal at the right (pairs joined too confidently) and above "
-        "it at the left (pairs parted too confidently). Above each panel: pairs in a bin, over all "
-        "seeds; bars: 90 % intervals of a bootstrap over clients. Log loss (nats per pair) and "
-        f"expected calibration error: {summary}.",
-        trust_tips.pair_tips(bins),
-        narrow=lambda: draw_association_reliability(bins, columns=1),
+        f"{caption} {perfect}".strip(),
+        trust_tips.pair_tips(shown),
+        narrow=lambda: draw_association_reliability(shown, columns=1, notes=notes),
+    )
+
+
+def _is_perfect(bins: pairs.PairReliability) -> bool:
+    """Whether all pairs are in the outermost bins and each is what it is there held to be."""
+    outermost = 0, bins.num_bins - 1
+    places = [pair_bin(value, bins.num_bins) for value in bins.predicted]
+    return all(
+        place in outermost and share == (place == outermost[1])
+        for place, share in zip(places, bins.observed, strict=True)
+    )
+
+
+def _perfect_note(scores: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """A sentence on the methods that need no panel; empty without any."""
+    if not scores:
+        return ""
+    worst = max(row["association_nll"] for rows in scores.values() for row in rows)
+    low = 100 // pairs.BINS
+    return (
+        f"All pairs of one true group have a probability above {100 - low} % of sharing a cluster, "
+        f"and all others one below {low} %, for {', '.join(scores)} (log loss at most {worst:.2f} "
+        "nats per pair)."
     )
 
 
@@ -95,7 +126,8 @@ def _has_groups(draw: tuple[NDArray[np.float64], list[int | None]]) -> bool:
 
 
 def _spread(rows: Sequence[Mapping[str, float]], name: str) -> str:
-    """Mean and, of several seeds, the lowest and highest value of a score."""
+    """Mean and, where seeds differ, the lowest and highest value of a score."""
     values = [row[name] for row in rows]
     mean = f"{np.mean(values):.2f}"
-    return f"{mean} ({min(values):.2f}–{max(values):.2f})" if len(values) > 1 else mean
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return f"{mean} ({low}–{high})" if low != high else mean

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, INK, WIDTH
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK, WIDTH, is_narrow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,8 +25,11 @@ ROW = 0.24
 """Height of a class, inches."""
 GAP = 1.0
 """Gap between groups, in distances between clients."""
-OVERLAP = 2.5
-"""Largest diameter of a circle, in distances between clients; bounded by the height of a row."""
+OVERLAP, APART = 2.5, 1.0
+"""Largest diameter of a circle, in distances between clients; bounded by the height of a row.
+
+In narrow windows, neighbours stay apart.
+"""
 
 
 def draw_partition(
@@ -50,7 +53,7 @@ def draw_partition(
     order, places = along(groups)
     span = places[-1] + 1
     step = across / (span + GAP)
-    largest = min(0.92 * ROW, OVERLAP * step) * 72
+    largest = min(0.92 * ROW, (APART if is_narrow(axes) else OVERLAP) * step) * 72
     areas = largest**2 * counts[order] / max(1, counts.max())
     known = sorted({group for group in groups if group is not None})
     for group in [*known, None]:

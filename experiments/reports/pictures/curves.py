@@ -188,10 +188,10 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
         axes = figure.add_axes((0.55 / width, top / height, 3.05 / width, plot / height))
         ends = _draw_panel(axes, panel, styles)
         axes.legend(
-            [axes.plot([], [], **styles[name])[0] for name, _ in ends],
+            [axes.plot([], [], **styles[name])[0] for name, *_ in ends],
             [
                 f"{wrapped(name, NARROW_LINE)}  {_signed(panel.format, value)}"
-                for name, value in ends
+                for name, _, value in ends
             ],
             loc="upper left",
             bbox_to_anchor=(-0.12, -below / plot),
@@ -245,8 +245,8 @@ def round_tips(panels: Sequence[Panel]) -> dict[str, str]:
     return tips
 
 
-def _draw_panel(axes: Axes, panel: Panel, styles: Styles) -> list[tuple[str, float]]:
-    """Draw the lines; name and last value of each method that has one."""
+def _draw_panel(axes: Axes, panel: Panel, styles: Styles) -> list[tuple[str, int, float]]:
+    """Draw the lines; name, last known round and value in it of each method that has one."""
     ends = []
     for method, values in panel.series.items():
         known = np.ma.masked_invalid(values)
@@ -257,8 +257,8 @@ def _draw_panel(axes: Axes, panel: Panel, styles: Styles) -> list[tuple[str, flo
             axes.fill_between(rounds, low, high, color=style["color"], alpha=0.1, linewidth=0)
         (line,) = axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
         line.set(marker="o", markersize=5, markevery=lone_points(mean))
-        if np.isfinite(mean).any():
-            ends.append((method, float(mean[np.isfinite(mean)][-1])))
+        for last in np.flatnonzero(np.isfinite(mean))[-1:].tolist():
+            ends.append((method, last + 1, float(mean[last])))
     axes.set_title(panel.title, loc="left")
     axes.set_xlabel("round")
     axes.grid(axis="y")
@@ -286,14 +286,20 @@ def _leave_out_start(axes: Axes, panel: Panel) -> None:
 
 
 def _label_ends(
-    axes: Axes, ends: list[tuple[str, float]], form: str, gap: float, styles: Styles
+    axes: Axes, ends: list[tuple[str, int, float]], form: str, gap: float, styles: Styles
 ) -> None:
+    """Names and last values at the right, each led to from where its line ends."""
     bottom, top = axes.get_ylim()
-    heights = [(value - bottom) / (top - bottom) for _, value in ends]
+    left, right = axes.get_xlim()
+    heights = [(value - bottom) / (top - bottom) for *_, value in ends]
     places = spread(heights, gap, 0.0, 1.0)
-    for (method, value), start, place in zip(ends, heights, places, strict=True):
+    latest = max((last for _, last, _ in ends), default=0)
+    for (method, last, value), start, place in zip(ends, heights, places, strict=True):
+        across = min(1.0, (last - left) / (right - left))
         options: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
-        axes.plot([1.0, 1.04], [start, place], color=FAINT, linewidth=0.5, **options)
+        led = [across, 1.0, 1.04], [start, start, place]
+        dots = "-" if last == latest else ":"
+        axes.plot(*led, color=FAINT, linewidth=0.5, linestyle=dots, **options)
         axes.plot([1.05, 1.14], [place, place], **options, **styles[method])
         axes.text(
             1.16,

@@ -43,8 +43,9 @@ function explore(history) {
     if (index < last) all(`[data-round="${number}"]`).forEach((e) => e.classList.add("now"));
     const beliefs = picker.value === BELIEVED;
     const [owner, rank] = beliefs || picker.value === KEPT ? [null, null] : picker.value.split("/");
-    const shown = owner ? `hypothesis ${Number(rank) + 1} of ${owner}` : methods.length ? "the kept hypotheses" : "the clusters";
-    caption.textContent = beliefs ? believed : believed.replace("as believed after the last round", `in ${shown} after round ${number}`);
+    const shown = methods.length ? "the kept hypotheses" : "the clusters";
+    const alone = owner ? `, of ${owner} in hypothesis ${Number(rank) + 1} alone` : "";
+    caption.textContent = beliefs ? believed : believed.replace("as believed after the last round", `in ${shown} after round ${number}${alone}`);
     for (const [method, kept] of Object.entries(history.methods)) {
       redraw(method, kept, index, owner === method ? Number(rank) : null, beliefs);
       dim(method, owner === method ? kept.kept[index].lines[rank] : null);

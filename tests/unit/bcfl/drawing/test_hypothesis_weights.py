@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from bcfl.drawing import HypothesisLineage
+from bcfl.drawing import NARROW, WIDTH, HypothesisLineage, in_style
 from bcfl.drawing.hypothesis_weights import (
     START_COLOUR,
     draw_hypothesis_weights,
@@ -61,3 +61,15 @@ def test_each_line_is_a_ribbon_and_lineages_are_labelled():
     assert ribbons == {f"p-ribbon-m-{line.first.name}" for line in found.lines()}
     texts = {e.text for e in root.iter("text")}
     assert {"75% · from split of round 2", "25% · from the start"} <= texts
+
+
+@pytest.mark.parametrize("dpi", [70, 100, 200])
+@pytest.mark.parametrize("width", [WIDTH, NARROW])
+def test_labels_lie_within_the_figure_whatever_its_resolution(dpi, width):
+    with in_style():
+        figure = draw_hypothesis_weights({"bcfl-mht-4": ancestry(1, True)}, width=width)
+        figure.set_dpi(dpi)
+        figure.draw_without_rendering()
+        ends = [text.get_window_extent().x1 for place in figure.axes for text in place.texts]
+    assert len(ends) == 2
+    assert max(ends) < figure.bbox.x1

@@ -12,7 +12,7 @@ from experiments.published.carry_out import Machine, Reporter, carry_out
 from experiments.published.comparison import compare, part_of
 from experiments.published.figures import draw
 from experiments.published.formats import markdown
-from experiments.published.overview import overview, paper_page
+from experiments.published.overview import overview, paper_page, signed
 from experiments.published.results import Results
 from experiments.published.table import overlaid
 from experiments.published.units import units_of
@@ -143,6 +143,24 @@ def test_an_overview_and_a_page_for_each_paper_are_written(miniature):
     assert "![Digits](tiny/1/small-figure-1.svg)" in page
     assert "| Label skew | FedAvg | 85.00 ± 0.24 | " in page
     assert "Absent" not in page
+    assert first.splitlines()[2].startswith("2 of 2 tables and figures have results.")
+
+
+def test_the_page_of_a_paper_opens_with_its_summary(miniature, content):
+    comparison = compare(reading.load("tiny/1"), "small", Results(miniature), {"optdigits"})
+    (miniature / "tiny").mkdir(parents=True)
+    (miniature / "tiny" / "summary.md").write_text("All is well.\n")
+    lines = paper_page([comparison], miniature).splitlines()
+    assert lines[:5] == ["# A miniature", "", "[Overview](README.md)", "", "All is well."]
+    assert lines[6].startswith("No value is in bold")
+
+
+def test_a_table_without_printed_values_has_no_columns_for_them(miniature, content):
+    content = content | {"printed": {}, "broken": [], "figures": []}
+    nothing = compare(
+        reading.from_table("tiny/1", content), "small", Results(miniature), {"optdigits"}
+    )
+    assert "| column | method | Acc ours | seeds |\n" in markdown(nothing)
 
 
 def test_the_order_of_methods_leaves_out_misprints(miniature, content):
@@ -157,7 +175,13 @@ def test_the_order_of_methods_leaves_out_misprints(miniature, content):
         content = {"setting": unit.setting, "seconds": 1.0, "seed": 0}
         results.write(unit, content | {"metrics": {"accuracy": accuracy[unit.row.name]}})
     comparison = compare(table, "small", results, {"optdigits"}, [0])
-    assert "| Acc | +2.00 | 0.90 | Digits |" in overview([comparison])
+    page = overview([comparison])
+    assert "| Acc | +2.00 | 0.90 | Digits |" in page
+    assert "is 0.90 (median), from 0.90 to 0.90, and at least 0.7 in 1." in page
+
+
+def test_a_difference_that_rounds_to_zero_has_no_sign():
+    assert [signed(value, 1) for value in (-0.04, 0.0, 0.06, -2)] == ["0.0", "0.0", "+0.1", "-2.0"]
 
 
 def test_the_variant_of_a_grid_is_chosen_by_held_out_samples(miniature, content):

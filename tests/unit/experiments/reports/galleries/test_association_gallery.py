@@ -18,3 +18,35 @@ def test_captions_speak_of_true_groups_only_where_they_are_known(groups, look):
     run = SimpleNamespace(memberships=lambda: {"ifca": rows}, methods=())
     caption = association_pictures(run)["uncertainty"].caption
     assert f"Look for clusters that share {look}" in caption
+
+
+def pairs_of(**methods):
+    """The figure of pairs of methods, each with (clients, clients) probabilities, two groups."""
+    groups = [0, 0, 1, 1]
+    run = SimpleNamespace(
+        memberships=dict,
+        methods=tuple(methods),
+        co_associations=lambda method, _: [(methods[method], groups)],
+    )
+    return association_pictures(run)["pairs"]
+
+
+JOINED = np.ones((4, 4))
+PARTED = np.kron(np.eye(2), np.ones((2, 2)))
+
+
+def test_methods_whose_pairs_are_all_right_are_told_in_a_sentence():
+    picture = pairs_of(fedavg=JOINED, ifca=PARTED, wecfl=PARTED * 0.94 + 0.03)
+    assert "one below 10 %, for ifca, wecfl (log loss at most 0.03 nats" in picture.caption
+    for svg in (picture.svg, picture.narrow):
+        assert ">fedavg</text>" in svg
+        assert ">ifca</text>" not in svg
+    alone = pairs_of(ifca=PARTED)
+    assert (alone.svg, "for ifca (" in alone.caption) == ("", True)
+
+
+def test_scores_of_pairs_stand_above_the_panels():
+    picture = pairs_of(fedavg=JOINED, ifca=np.full((4, 4), 0.5))
+    assert "fedavg" not in picture.caption
+    assert ">log loss 0.69</text>" in picture.svg
+    assert ">calibration error 0.17</text>" in picture.svg

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bcfl.drawing import in_style
+from bcfl.drawing import NARROW, in_style
 from experiments.reports.pictures import bubbles, likeness, moves, neighbours
 
 # Moves
@@ -183,3 +183,14 @@ def test_colours_are_clusters_and_shapes_groups(two_blobs):
 
 def test_equal_models_can_be_drawn():
     assert np.isfinite(neighbours.embed(np.zeros((6, 6)))).all()
+
+
+@pytest.mark.parametrize("clients", [18, bubbles.MOST_NARROW])
+def test_circles_of_neighbours_stay_apart_in_narrow_windows(clients):
+    groups = [client % 3 for client in range(clients)]
+    figure = bubbles.draw_partition(np.full((clients, 4), 9), groups, NARROW)
+    (axes,) = figure.axes
+    for circles in axes.collections:
+        points = axes.transData.transform(circles.get_offsets()) * 72 / figure.dpi
+        across = np.unique(points[:, 0].round(6))
+        assert np.diff(across).min() >= np.sqrt(circles.get_sizes().max()) - 1e-6

@@ -340,3 +340,15 @@ def contrast(one, other):
     linear = [np.where(s <= 0.04045, s / 12.92, ((s + 0.055) / 1.055) ** 2.4) for s in shares]
     low, high = sorted(float(v @ [0.2126, 0.7152, 0.0722]) for v in linear)
     return (high + 0.05) / (low + 0.05)
+
+
+def test_a_label_is_led_to_from_where_its_line_ends():
+    series = {"A/ifca": np.array([[0.1, 0.3]]), "B/ifca": np.linspace(0, 1, 9)[None]}
+    panel = curves.Panel(name="score", title="score", series=series)
+    (axes, _) = curves.draw_curves([panel], list(series)).axes
+    starts = [
+        (line.get_transform() - axes.transData).transform(line.get_xydata()[0]).tolist()
+        for line in axes.lines
+        if line.get_color() == style.FAINT
+    ]
+    assert starts == [pytest.approx([2, 0.3]), pytest.approx([9, 1])]
