@@ -124,10 +124,10 @@ def test_the_configuration_of_one_method_runs_it_again(whole, tmp_path, read_met
     assert again == {"bcfl-mht-4/seed-3": read_metrics(folder)["bcfl-mht-4/seed-3"]}
 
 
-def test_jobs_change_no_bit(tiny, whole, bcfl, tmp_path, read_metrics):
+def test_jobs_change_no_bit(tiny, whole, tmp_path, read_metrics):
     folder = tmp_path / "run"
-    code, _, err = bcfl("run", tiny, "--jobs", 2, "--out", folder)
-    assert code == 0, err
+    result = invoke("run", tiny, "--jobs", 2, "--out", folder)
+    assert result.exit_code == 0, result.output
     assert len(read_metrics(folder)) == 2
     assert read_metrics(folder) == read_metrics(whole[0])
 

@@ -85,7 +85,7 @@ def examples(count, name, tmp_path):
 
 @pytest.mark.parametrize("name", CONTENTS)
 def test_damaged_files_are_refused_or_hold_data(tmp_path, name):
-    examples(60, name, tmp_path)
+    examples(25, name, tmp_path)
 
 
 @pytest.mark.slow
