@@ -31,6 +31,8 @@ BUILT = {DOCS / name for name in GENERATED}
 WRITTEN = [page for page in DOCS.rglob("*.md") if BUILT.isdisjoint([page, *page.parents])]
 RESULTS = [MEASURED / "RESULTS.md", *MEASURED.glob("results/**/*.md")]
 PAGES = sorted([*ROOT.glob("*.md"), *WRITTEN, *RESULTS])
+OPENED = ("results", "studies")
+"""Folders of pages that begin with what was found."""
 FENCED = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", flags=re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
@@ -315,6 +317,17 @@ def test_links_to_results_lead_to_their_copies_in_the_site(generated):
     assert generated.in_site(text, "tutorials/first") == text.replace(
         "../../experiments/RESULTS.md", "../results.md"
     )
+
+
+@pytest.mark.parametrize("page", [p for p in RESULTS if p.parent.name in OPENED], ids=name_of)
+def test_a_page_of_results_opens_with_its_answer(page):
+    text = page.read_text("utf-8")
+    _, first, second, *_ = text.split("\n\n")
+    opening = second if first.startswith("[Overview]") else first
+    assert len(opening.split()) > 20
+    assert not opening.startswith(("`", "|", "#", "!"))
+    summary = page.with_suffix("") / "summary.md"
+    assert not summary.exists() or summary.read_text("utf-8").strip() == opening
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
