@@ -14,6 +14,7 @@ import environment  # noqa: E402 - it lies beside this file
 import generated  # noqa: E402
 import references  # noqa: E402
 from docutils.nodes import SkipNode  # noqa: E402
+from finished import finish  # noqa: E402
 from formulas import spaced  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 from numpy.typing import ArrayLike  # noqa: E402
@@ -102,6 +103,12 @@ def with_links_in_site(app, page, source):
     source[0] = generated.in_site(source[0], page)
 
 
+def with_corrections(app, error):
+    """Correct the pages that were written."""
+    if error is None and app.builder.format == "html":
+        finish(Path(app.outdir))
+
+
 def setup(app):
     """Connect the generators, the links and the writer of formulas."""
     generated.write_pages(HERE)
@@ -111,3 +118,4 @@ def setup(app):
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)
     app.connect("autodoc-process-signature", with_short_types)
     app.connect("source-read", with_links_in_site)
+    app.connect("build-finished", with_corrections)

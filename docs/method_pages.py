@@ -55,6 +55,8 @@ SHARED = (
 """Shared options, the most consequential first."""
 STUDY = re.compile(r'measured, studies/([\w-]+) \("([^"]+)"\)')
 """The source of a default that was measured: the page of the study, and its section."""
+MEASURED = "Defaults that are links were measured, and lead to the measurement."
+"""Above tables of options."""
 
 
 def method_page(name: str) -> str:
@@ -305,20 +307,24 @@ def _chosen(
 
 def _table(options: Iterable[methods.Option]) -> str:
     rows = ["| option | default | meaning |", "|---|---|---|"]
+    options = list(options)
+    if any(STUDY.fullmatch(option.source) for option in options):
+        rows = [MEASURED, "", *rows]
     for option in options:
-        source = f" Default: {option.source}." if option.source else ""
-        source = STUDY.sub(_measured, source)
+        study = STUDY.fullmatch(option.source)
+        source = f" Default: {option.source}." if option.source and not study else ""
         description = option.description
         if option.name == "calibration":  # of all methods: the study that is linked says the rest
             description = description.partition(". ")[0] + "."
         meaning = f"{description}{source} ({option.allowed})".replace("|", "\\|")
         required = option.default is inspect.Parameter.empty
         default = "required" if required else f"`{option.default}`"
+        default = f"[{default}]({_section(study)})" if study else default
         rows.append(f"| `{option.name}` | {default} | {meaning} |")
     return "\n".join(rows) + "\n"
 
 
-def _measured(found: re.Match[str]) -> str:
-    """A link to the section of a study that measured a default."""
+def _section(found: re.Match[str]) -> str:
+    """The address of the section of a study that measured a default."""
     anchor = re.sub(r"[^\w\- ]", "", found[2].lower()).replace(" ", "-")
-    return f"[measured](../../experiments/results/studies/{found[1]}.md#{anchor})"
+    return f"../../experiments/results/studies/{found[1]}.md#{anchor}"

@@ -16,7 +16,7 @@ from bcfl.trackers.tracker import TrackerInfo
 
 @dataclass(frozen=True)
 class MultiHypothesis:
-    """Multi-hypothesis tracker: keep the M most probable association histories (BCFL-MH, Eq. 18).
+    """Keep the M most probable histories of associations, as BCFL-MH does (equation 18).
 
     Attributes:
         max_hypotheses: how many hypotheses are kept after a round.
@@ -69,7 +69,10 @@ class MultiHypothesis:
 
 @dataclass(frozen=True)
 class Greedy:
-    """Greedy tracker: keep the most probable association alone (BCFL-G, Eq. 16).
+    """Keep the most probable association alone.
+
+    With likelihoods as weights of associations this is BCFL-G, equation 16; methods with one
+    cluster, and those that associate by other means, have one candidate to keep.
 
     Example:
         With `clients` and `method` of the example of `bcfl.Federation`:
@@ -99,7 +102,7 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Exact:
-    """Exact tracker: keep every association of every history (BCFL, algorithm 1).
+    """Keep every association of every history (BCFL, algorithm 1).
 
     Attributes:
         limit: refuse a round that would keep more hypotheses than this.

@@ -49,7 +49,7 @@ def compare_best(
         The comparison; None with fewer than two methods, no seed, or an unknown value.
 
     References:
-        Demsar (2006), "Statistical comparisons of classifiers over multiple data sets", section
+        Demšar (2006), "Statistical comparisons of classifiers over multiple data sets", section
         3.1.3; Holm (1979), "A simple sequentially rejective multiple test procedure".
     """
     lengths = {len(row) for row in values.values()}

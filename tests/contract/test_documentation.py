@@ -61,7 +61,10 @@ posteriors.DiagonalGaussian posteriors.fuse posteriors.merge posteriors.diagonal
 experiments.open experiments.report experiments.datasets.load experiments.partitions.rotated
 """
 ENTRY_POINTS = {"bcfl.datasets", "bcfl.partitions", "bcfl.models"}
-WORDS = ("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training")
+WORDS = (
+    *("association", "hypothesis", "block", "site", "cavity", "origin", "serving", "training"),
+    *("data association", "n-scan"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +210,26 @@ def test_commands_of_notebooks_are_found_beside_the_packages_that_they_see(gener
     (folders[1] / "bin").mkdir(parents=True)
     found = environment.folders_of_commands([str(tmp_path), *paths, "site-packages"])
     assert found == [folders[1] / "bin"]
+
+
+def test_links_of_sources_lead_to_entries_and_captions_have_a_level(generated, tmp_path):
+    finished = importlib.import_module("finished")
+    pages = {
+        "api/a.html": '<dt id="bcfl.Run.save"></dt><dt id="bcfl.Run"></dt>',
+        "_modules/b/c.html": '<a class="viewcode-back" href="../../api/a.html#bcfl.x.Run.save">',
+        "_modules/index.html": '<li><a href="time.html">time</a></li>\n'
+        '<li><a href="b/c.html">b</a></li>',
+        "index.html": '<p class="caption" role="heading">Start</p>',
+    }
+    for name, text in pages.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    finished.finish(tmp_path)
+    finished.finish(tmp_path)
+    after = {name: (tmp_path / name).read_text() for name in pages}
+    assert 'href="../../api/a.html#bcfl.Run.save"' in after["_modules/b/c.html"]
+    assert after["_modules/index.html"] == '<li><a href="b/c.html">b</a></li>'
+    assert after["index.html"] == '<p class="caption" role="heading" aria-level="2">Start</p>'
 
 
 def documented(reference):
@@ -510,6 +533,16 @@ def test_no_symbol_of_a_single_page_means_something_else_on_all(notation):
     of_all, of_single = notation
     for name, own in of_single.items():
         assert (own & of_all) <= set("ijkrt"), name
+
+
+def test_measured_defaults_are_links_and_the_page_says_so_once(generated, pages):
+    page = generated.method_page("bcfl-race")
+    assert "Default: [measured]" not in page
+    study = "../../experiments/results/studies/association-posterior.md#what-else-was-tried"
+    assert f"| `burn_in` | [`0.3`]({study}) | round, or share" in page
+    before, _, _ = page.partition("| option | default | meaning |")
+    assert before.endswith(f"{pages.MEASURED}\n\n")
+    assert pages.MEASURED not in generated.method_page("local").partition("## Options")[0]
 
 
 def test_what_to_tune_first_names_options_of_the_page(generated, pages):
