@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from bcfl.analysis.prediction.mixture import Prediction
     from bcfl.analysis.run import Run
     from bcfl.architecture.model import BlockSpec, Model
-    from bcfl.data.clients import ClientData, View
+    from bcfl.data.clients import ClientData
+    from bcfl.data.view import View
     from bcfl.federation import Federation
     from bcfl.hypotheses.association import Association
     from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
@@ -58,7 +59,7 @@ _NAMES = {
     "PredictionRule": "bcfl.protocol.prediction_rule",
     "RoundRecord": "bcfl.rounds.state",
     "Run": "bcfl.analysis.run",
-    "View": "bcfl.data.clients",
+    "View": "bcfl.data.view",
     "drive": "bcfl.protocol.driving",
 }
 

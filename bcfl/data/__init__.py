@@ -3,10 +3,11 @@
 Data sets and their partitions among clients are in `experiments`.
 """
 
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
 from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.sources import column_names, samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
+from bcfl.data.view import View
 
 __all__ = [
     "TEST",

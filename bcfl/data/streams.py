@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
 from bcfl.data.names import MEMORY, TRAIN, VALIDATION, VALIDATION_MEMORY
+from bcfl.data.view import View
 
 
 def view_name(name: str, step: int) -> str:

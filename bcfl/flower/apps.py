@@ -15,7 +15,8 @@ import numpy as np
 from bcfl.analysis import metrics
 from bcfl.analysis.rows import Row
 from bcfl.analysis.run import Run
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
+from bcfl.data.view import View
 from bcfl.executors import Privacy, RemoteExecutor, Site, model_digest
 from bcfl.flower.deployment import Deployment, OpenDeployment
 from bcfl.flower.node import node_app

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network, as_model, check_training, likelihood_of, outputs_of
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
 from bcfl.data.names import TRAIN
+from bcfl.data.view import View
 from bcfl.protocol.objective import Objective
 from posteriors import (
     DiagonalGaussian,

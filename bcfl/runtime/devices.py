@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
+from bcfl.runtime.numbers import check_whole
+
 if TYPE_CHECKING:
     import torch
 
@@ -45,10 +47,10 @@ def checked_threads(threads: int | None) -> int | None:
     """Check a number of threads and return it.
 
     Raises:
-        ValueError: it is below 1.
+        ValueError: it is no whole number of at least 1.
     """
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+    if threads is not None:
+        check_whole("threads", threads, other=" or None")
     return threads
 
 

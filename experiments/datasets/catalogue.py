@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from bcfl.methods import imported, made_by, misfit, reference_of, registered
-from bcfl.runtime import check_name, nearest
+from bcfl.runtime import as_path, check_name, nearest
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
@@ -162,7 +162,7 @@ def _places(data_dir: str | Path | None) -> list[Path]:
     if os.environ.get(VARIABLE):
         places.insert(0, Path(os.environ[VARIABLE]).expanduser())
     if data_dir is not None:
-        path = Path(data_dir).expanduser()
+        path = as_path("data_dir", data_dir).expanduser()
         if not path.is_dir():
             raise DataError(f"data_dir must be an existing directory, got {path}")
         places.insert(0, path)

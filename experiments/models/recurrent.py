@@ -33,9 +33,11 @@ def bilstm(
     References:
         FAACL thesis, appendix B.3, for Sent140: sequences of 25 vectors of 300 numbers.
     """
-    shape = tuple(input_shape)
+    shape = tuple(input_shape) if isinstance(input_shape, list | tuple) else ()
     if len(shape) not in (1, 2):
-        raise ValueError(f"input_shape must be (length,) or (length, features), got {shape}")
+        raise ValueError(
+            f"input_shape must be (length,) or (length, features), got {input_shape!r}"
+        )
     for what, number in (("classes", classes), ("words", words), *(("length", n) for n in shape)):
         check_whole(what, number, 1)
     return Model(

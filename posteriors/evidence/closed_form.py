@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -40,12 +41,12 @@ def log_association_weight(
     if np.isnan(losses).any() or np.isneginf(losses).any():
         raise ValueError("losses_sum must hold numbers or +inf, found NaN or -inf")
     counts = _counts_like(losses, _float64(num_samples))
-    if isinstance(temperature, str):
-        if temperature != "mean":
-            raise ValueError(f"temperature must be 'mean' or a number, got {temperature!r}")
+    if isinstance(temperature, str) and temperature == "mean":
         return -losses / counts
-    if not (np.isfinite(temperature) and temperature > 0):
-        raise ValueError(f"temperature must be positive and finite, got {temperature}")
+    if not isinstance(temperature, Real) or not (np.isfinite(temperature) and temperature > 0):
+        raise ValueError(
+            f"temperature must be 'mean' or a positive, finite number, got {temperature!r}"
+        )
     with np.errstate(over="ignore"):
         weights = -losses / temperature
     if (np.isinf(weights) & np.isfinite(losses)).any():

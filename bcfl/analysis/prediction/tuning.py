@@ -88,7 +88,9 @@ def tuned(  # noqa: D417 - a method of Run
             method has not got, or is not of what the model predicts.
     """
     rule = rule_of(self, predictive)
-    if str(view).partition(":")[0] in (TRAIN, MEMORY):
+    if not isinstance(view, str):
+        raise TypeError(f"view must be the name of a view, got {view!r}")
+    if view.partition(":")[0] in (TRAIN, MEMORY):
         raise ValueError(
             f"view must name samples that were not trained on, got {view!r}, of which the models "
             "would be far too certain; build the method with calibration=0.2 and leave view out, "

@@ -10,7 +10,8 @@ from typing import BinaryIO
 import torch
 from torch import Tensor
 
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
+from bcfl.data.view import View
 from bcfl.executors.sequential.flat_module import ALIGNMENT, aligned
 
 

@@ -9,8 +9,9 @@ from functools import cached_property
 import torch
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
 from bcfl.data.names import TRAIN
+from bcfl.data.view import View
 from bcfl.executors.attempts import attempted
 from bcfl.executors.executor import Outcome, Outcomes
 from bcfl.executors.sequential.flat_module import FlatModule, aligned

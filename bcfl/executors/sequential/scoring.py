@@ -14,7 +14,8 @@ from torch import nn
 
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
+from bcfl.data.view import View
 from bcfl.executors.arithmetic import computing, in_full
 from bcfl.executors.attempts import attempted
 from bcfl.executors.batches import subset

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import View
+from bcfl.data.view import View
 from bcfl.executors.arithmetic import in_full
 from bcfl.executors.batches import subset, training_batches
 from bcfl.executors.flat_slices import FlatSlices

@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
+from bcfl.data.view import View
 from bcfl.executors.batches import slices
 from bcfl.executors.memory import chunks
 

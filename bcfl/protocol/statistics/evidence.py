@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.model import Model
-from bcfl.data.clients import View
+from bcfl.data.view import View
 from bcfl.protocol.checks import is_count, is_sum, tensor_trouble
 from bcfl.protocol.statistics.sample_values import sample_losses
 from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES, NetworkStatistic

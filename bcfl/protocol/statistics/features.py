@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.evaluation import CHUNK
 from bcfl.architecture.model import Model
-from bcfl.data.clients import View
+from bcfl.data.view import View
 from bcfl.protocol.checks import LARGEST_SUM, tensor_trouble
 from bcfl.protocol.statistics.statistic import NUMBER_BYTES, NetworkStatistic
 from posteriors.networks.functional import own_copy

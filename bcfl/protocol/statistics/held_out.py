@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import View
+from bcfl.data.view import View
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.checks import is_count
 from bcfl.protocol.prediction_rule import PredictionRule, moments_of_all

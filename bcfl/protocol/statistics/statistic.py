@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bcfl.architecture.model import Model
-from bcfl.data.clients import View
+from bcfl.data.view import View
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.statistics.sample_values import SampleValues
 

@@ -6,8 +6,8 @@ import torch
 
 from bcfl import ClientData, Federation, checkpoint, methods
 from bcfl.analysis import loggers
+from experiments import datasets, models, report
 from experiments import open as open_folder
-from experiments import report
 
 
 def clients():
@@ -74,6 +74,11 @@ def test_a_path_is_a_path(run, call, name):
         (lambda run: run.association_graph("a"), "min_probability must be a number .* got 'a'"),
         (lambda run: run.tuned(clients=3), "clients must be names of clients, got 3"),
         (lambda run: run.tuned(clients="c0"), "clients must be names of clients, got 'c0'"),
+        (lambda run: run.tuned(view=["test"]), r"view must be the name of a view, got \['test'\]"),
+        (lambda run: run.predict_new([[0, 0]], ([[0, 0]], [0]), temperature=()), "temperature mus"),
+        (lambda run: datasets.load(3), "name of a data set must be text, got 3"),
+        (lambda run: datasets.load("optdigits", 3), "data_dir must be a path, got 3"),
+        (lambda run: models.bilstm(input_shape=3), "input_shape must be .* got 3"),
         (lambda run: run.to_arviz("x"), "draws must be a whole number of at least 1, got 'x'"),
     ],
 )

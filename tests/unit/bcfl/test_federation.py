@@ -303,9 +303,11 @@ def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
         Federation(clients, linear, "bcfl-g")
 
 
-@pytest.mark.parametrize("threads", [0, -1])
+@pytest.mark.parametrize("threads", [0, -1, "two"])
 def test_threads_are_at_least_one(linear, clients, threads):
-    with pytest.raises(ValueError, match=f"threads must be at least 1, got {threads}"):
+    with pytest.raises(
+        ValueError, match=f"threads must be a whole number of at least 1 or None, got {threads!r}"
+    ):
         Federation(clients, linear, ONE, threads=threads)
 
 

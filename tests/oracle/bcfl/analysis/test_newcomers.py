@@ -255,5 +255,5 @@ def test_of_classes_and_numbers_each_has_its_own_method():
 
 
 def test_a_temperature_of_zero_is_refused():
-    with pytest.raises(ValueError, match="temperature must be positive and finite, got 0"):
+    with pytest.raises(ValueError, match=r"temperature must be .*positive.*, got 0"):
         known_run().predict_new(np.ones((1, 2)), samples(3), temperature=0.0)

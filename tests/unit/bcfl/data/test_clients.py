@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from bcfl.data.clients import POOL, ClientData, View, sorted_clients
+from bcfl.data.clients import POOL, ClientData, sorted_clients
+from bcfl.data.view import View
 
 
 def test_arrays_become_views_and_keep_their_floating_precision():

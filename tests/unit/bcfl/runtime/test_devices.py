@@ -86,5 +86,10 @@ def test_a_limit_that_outlasts_that_of_another_thread_restores_its_threads():
 
 
 def test_no_thread_is_refused():
-    with pytest.raises(ValueError, match="threads must be at least 1, got 0"), limited_threads(0):
+    with (
+        pytest.raises(
+            ValueError, match="threads must be a whole number of at least 1 or None, got 0"
+        ),
+        limited_threads(0),
+    ):
         pass

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bcfl import Association, ClientData, Hypothesis
-from bcfl.data.clients import View
+from bcfl.data.view import View
 from bcfl.hypotheses.posterior import from_initial
 from experiments.models import linear
 from experiments.scores.retention import Retention

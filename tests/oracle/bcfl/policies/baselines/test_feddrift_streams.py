@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import bcfl
-from bcfl.data.clients import View
+from bcfl.data.view import View
 from bcfl.policies.baselines.feddrift import FedDrift
 from bcfl.protocol.objective import Objective
 from experiments.models import linear

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective
-from bcfl.data.clients import View
 from bcfl.data.streams import view_name
+from bcfl.data.view import View
 from tests.recipes import built
 
 NETWORK = Model(

@@ -7,7 +7,8 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from bcfl import Federation, Objective
-from bcfl.data.clients import ClientData, View
+from bcfl.data.clients import ClientData
+from bcfl.data.view import View
 from bcfl.methods import build
 from bcfl.protocol.statistics.features import MAX_FEATURES
 from experiments import models

@@ -103,7 +103,7 @@ def test_a_policy_fits_weighs_and_reports(linear, newborn, context):
 
 @pytest.mark.parametrize("name", ["bcfl-g", "bcfl-mh-2", "bcfl-mht-2"])
 def test_zero_is_no_temperature_of_any_method(name):
-    with pytest.raises(ValueError, match=r"temperature must be positive and finite, got 0\.0"):
+    with pytest.raises(ValueError, match=r"temperature must be .* positive.*, got 0\.0"):
         built(name, num_clusters=2, temperature=0.0)
 
 
