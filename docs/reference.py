@@ -113,11 +113,18 @@ def _summary(value: object) -> str:
     if _kind(value) != "Types and values":
         return _first_sentence(value)
     text = " ".join(str(value).replace("typing.", "").split()).replace("|", "\\|")
+    if hasattr(value, "__args__"):  # a type, by the last part of its names
+        text = re.sub(r"\b(?:\w+\.)+(?=\w)|~", "", text)
     if OBJECT.search(text):  # of objects, which have no literal
-        kind = type(value).__name__
-        entries = ", ".join(f"`{key}`" for key in value) if isinstance(value, Mapping) else ""
-        return f"`{kind}` of {entries}" if entries else f"a `{kind}`"
+        return _entries(value) if isinstance(value, Mapping) else f"a `{type(value).__name__}`"
     return f"`{text[:MOST]}{'...' if len(text) > MOST else ''}`"
+
+
+def _entries(value: Mapping[Any, object]) -> str:
+    """The keys of a mapping, the first ones of many."""
+    keys = [f"`{key}`" for key in value]
+    more = f" and {len(keys) - MANY} more" if len(keys) > MANY else ""
+    return f"by name: {', '.join(keys[:MANY])}{more}"
 
 
 def sentence_of(value: object) -> str:
