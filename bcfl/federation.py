@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import torch
 
 from bcfl.analysis.run import Run
+from bcfl.analysis.true_groups import TrueGroups
 from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network
 from bcfl.data.clients import ClientData, pooled, sorted_clients, with_validation
@@ -42,6 +44,7 @@ from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, largest, m
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
+from bcfl.rounds.settings import settings_of
 from bcfl.rounds.state import FederationState, Origin, initial_state
 from bcfl.rounds.targets import warn_of_kind, warn_of_scale
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
@@ -100,6 +103,7 @@ class Federation:
         executor: ExecutorName | ExecutorConfig = "auto",
         memory: int | None = None,
         privacy: Privacy | None = None,
+        concepts: Mapping[str, Sequence[int | None]] | None = None,
     ) -> None:
         """Check the arguments, and that clients, model and method fit one another.
 
@@ -126,6 +130,10 @@ class Federation:
                 or what `executor` says.
             privacy: clients clip and noise what they send; the noise is drawn from the seed, so
                 that a run can be repeated.
+            concepts: true group of each client at each time step, for analysis only, where it
+                changes; of other clients it is `ClientData.group` at all steps. By default those of
+                the attribute `concepts` of `clients`, which streams of `experiments.partitions`
+                have.
 
         Raises:
             ValueError: an argument is out of range, or the clients do not fit the model.
@@ -143,8 +151,10 @@ class Federation:
         self.executor = config if memory is None else replace(config, memory=memory)
         self.method = as_method(method)
         share = self.method.validation
+        known = getattr(clients, "concepts", None) if concepts is None else concepts
         self.clients = tuple(with_validation(c, share, seed) for c in sorted_clients(clients))
         self.model = self.method.adapted(model_of(model, self.clients))
+        self._groups = TrueGroups.of(self.clients, known)
         self.method = knowing_groups(self.method, [data.group for data in self.clients])
         self.client_fraction, self.drop_out = checked_shares(client_fraction, drop_out)
         if dtype not in (torch.float32, torch.float64):
@@ -177,9 +187,9 @@ class Federation:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
 
     @property
-    def groups(self) -> Mapping[str, int | None]:
-        """True group of each client, where known; for analysis only."""
-        return {data.client: data.group for data in self.clients}
+    def groups(self) -> TrueGroups:
+        """True group of each client, where known, at the first time step; for analysis only."""
+        return self._groups
 
     @cached_property
     def engine(self) -> Executor:
@@ -348,10 +358,25 @@ class Federation:
             model=self.model,
             state=state,
             records=(*earlier, *records),
-            groups=self.groups,
+            groups=self.groups.after(state.round, planned),
             executor=reliable,
             logged=logged,
             pooling=self.method.pooling,
+            settings=self.settings,
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of method, network and federation as plain values, for files and reports."""
+        return settings_of(
+            self.method,
+            self.model,
+            seed=self.seed,
+            client_fraction=self.client_fraction,
+            drop_out=self.drop_out,
+            device=str(self.device),
+            dtype=str(self.dtype),
+            privacy=self.privacy,
         )
 
     def _started(self, state: FederationState | None, rounds: int) -> FederationState:

@@ -1,7 +1,10 @@
 """What notebooks see: the packages of this repository, and the command of their environment."""
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +20,7 @@ def prepare(root: Path) -> None:
     """
     _put_first("PYTHONPATH", [root])
     _put_first("PATH", folders_of_commands(sys.path))
-    os.environ["SHELLOPTS"] = STRICT
+    os.environ |= {"SHELL": "bash", "SHELLOPTS": STRICT, "IPYTHONDIR": _of_ipython()}
 
 
 def folders_of_commands(paths: Iterable[str]) -> list[Path]:
@@ -30,6 +33,16 @@ def folders_of_commands(paths: Iterable[str]) -> list[Path]:
     packages = [Path(path) for path in paths if Path(path).name == "site-packages"]
     folders = [path.parents[2] / "bin" for path in packages if len(path.parents) > 2]
     return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
+
+
+def _of_ipython() -> str:
+    """A folder of IPython's files, with what it runs when it starts a notebook."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    startup = Path(folder, "profile_default", "startup")
+    startup.mkdir(parents=True)
+    shutil.copy(Path(__file__).with_name("strict.py"), startup)
+    return folder
 
 
 def _put_first(variable: str, folders: Iterable[Path]) -> None:

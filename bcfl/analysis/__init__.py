@@ -24,16 +24,19 @@ from bcfl.analysis.prediction.mixture import Prediction
 from bcfl.analysis.prediction.numbers import ValuePrediction, score_values
 from bcfl.analysis.prediction.tuning import NOISE_GRID, TUNING_GRID
 from bcfl.analysis.run import Run
+from bcfl.analysis.true_groups import TrueGroups, groups_after
 
 __all__ = [
     "NOISE_GRID",
     "TUNING_GRID",
     "Prediction",
     "Run",
+    "TrueGroups",
     "ValuePrediction",
     "accumulated_association_graph",
     "association_graph",
     "client_cluster_graph",
+    "groups_after",
     "hypothesis_tree",
     "loggers",
     "metrics",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.analysis.metrics import check_groups
+from bcfl.analysis.true_groups import TrueGroups
 from bcfl.hypotheses.association import UNSEEN, given_both_seen, given_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
@@ -95,7 +96,8 @@ def to_xarray(
     leading hypothesis are matched to the round before by shared clients, those of its other
     hypotheses to the leading one. Probabilities are beliefs in rounds with `is_belief`, and those
     of the hypotheses' associations (`label`) in others. Where true groups are known they are the
-    coordinate `group`, -1 where not.
+    coordinate `group` of `client`, or of `round` and `client` where they change over rounds; -1
+    where they are not known.
 
     Args:
         history: snapshots of the rounds.
@@ -142,12 +144,19 @@ def to_xarray(
     if co_association:
         coordinates["other_client"] = clients
     if groups and any(group is not None for group in groups.values()):
-        known = [groups.get(client) for client in clients]
-        numbers = np.array([UNSEEN if group is None else group for group in known], dtype=np.int32)
-        coordinates["group"] = ("client", numbers)
+        if isinstance(groups, TrueGroups) and groups.change:
+            by_round = [_numbered(groups.after(snapshot.round), clients) for snapshot in history]
+            coordinates["group"] = (("round", "client"), np.array(by_round, dtype=np.int32))
+        else:
+            coordinates["group"] = ("client", _numbered(groups, clients))
     title = {"title": "posterior over associations"}
     dataset: xarray.Dataset = data_set(described, coordinates, title)
     return dataset
+
+
+def _numbered(groups: Mapping[str, int | None], clients: Sequence[str]) -> NDArray[np.int32]:
+    known = [groups.get(client) for client in clients]
+    return np.array([UNSEEN if group is None else group for group in known], dtype=np.int32)
 
 
 def to_arviz(hypotheses: HypothesisSet, draws: int = 1000, seed: int = 0) -> xarray.DataTree:

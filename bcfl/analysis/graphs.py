@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from bcfl.analysis.metrics import check_groups
+from bcfl.analysis.true_groups import TrueGroups
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.history import Snapshot, accumulated_co_association
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
@@ -37,9 +38,10 @@ def support_graph(
 
     Nodes are clients and clusters, named `cluster 0` (`_cluster 0` if a client has that name). Node
     attributes: `kind` (`cluster` or `client`), `size` of a cluster (number of devices), `group` of
-    a client where known. Edges of kind `support` run from supporter to supported cluster and have
-    `p_value`, the largest over the supported cluster's devices, in the round in which it was tested
-    last; edges of kind `member` run from client to cluster. All attributes are numbers or text.
+    a client where known, and its `concepts` where it changes, as in `association_graph`. Edges of
+    kind `support` run from supporter to supported cluster and have `p_value`, the largest over the
+    supported cluster's devices, in the round in which it was tested last; edges of kind `member`
+    run from client to cluster. All attributes are numbers or text.
 
     Args:
         hypothesis: with the outcomes of support tests in its state; without any there are no such
@@ -87,6 +89,8 @@ def _add_client(
 ) -> None:
     group = (groups or {}).get(client)
     known: dict[str, int | str] = {} if group is None else {"group": int(group)}
+    if isinstance(groups, TrueGroups) and groups.change:
+        known["concepts"] = groups.text(client)
     graph.add_node(client, **facts, **known)
 
 
@@ -98,7 +102,8 @@ def association_graph(
     """Clients, joined by the probability of sharing a cluster, as believed after one round.
 
     Node attributes: `cluster` (most probable cluster of the leading hypothesis, -1 if never seen)
-    and, where known, `group` (true group). Edge attributes: `probability`, mixed over hypotheses
+    and, where known, `group` (true group), and `concepts` where it changes over time steps (those
+    of all steps as text, such as `0 1 1`). Edge attributes: `probability`, mixed over hypotheses
     pair by pair, and `weight`, the same, by the name that programs for graphs look for. The graph's
     `edges` says of which round the belief is.
 
@@ -208,9 +213,10 @@ def client_cluster_graph(
 
     Clusters are named `cluster-0` (`_cluster-0` if a client has that name). Node attributes: `kind`
     (`client` or `cluster`), `bipartite` (0 for clients, 1 for clusters), `size` of a cluster
-    (expected number of clients), `group` of a client where known. Edge attributes: `probability`,
-    over the kept hypotheses, clusters named as in the leading one, and `weight`, the same. The
-    graph's `edges` says of which round the belief is.
+    (expected number of clients), `group` of a client where known, and its `concepts` where it
+    changes, as in `association_graph`. Edge attributes: `probability`, over the kept hypotheses,
+    clusters named as in the leading one, and `weight`, the same. The graph's `edges` says of which
+    round the belief is.
 
     Args:
         hypotheses: weighted hypotheses of one round.

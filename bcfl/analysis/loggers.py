@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis.rows import numbers, round_row
+from bcfl.analysis.true_groups import groups_after
 from bcfl.runtime.folders import as_path, whole_lines, write_aside
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class RoundLogger:
             state: after the round.
             record: of the round.
         """
-        del state
-        row = numbers(round_row(record, self.groups, sum(record.ledger.seconds.values())))
+        groups = groups_after(self.groups, record.round, state.planned_rounds)
+        row = numbers(round_row(record, groups, sum(record.ledger.seconds.values())))
         known = {k: v for k, v in row.items() if v is not None and math.isfinite(v)}
         known.pop("round")
         try:

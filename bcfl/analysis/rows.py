@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bcfl.analysis import metrics
 from bcfl.analysis.export import required_pandas
+from bcfl.analysis.true_groups import TrueGroups, groups_after
 from bcfl.rounds import checkpoint
 from bcfl.runtime.folders import MethodFiles, whole_lines
 
@@ -67,7 +68,7 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 }
 """Types of the columns that are not numbers; a deployed federation has more of its own."""
 NUMBERS = {
-    *("round", "weighted_f1", "hold_out_f1", "clusters_used", "effective_hypotheses"),
+    *("round", "time_step", "weighted_f1", "hold_out_f1", "clusters_used", "effective_hypotheses"),
     *("log_captured_mass", "participants", *COUNTS, "models_sent", "models_run", "num_floored"),
     *("outside_hull", "outweighed", "num_candidates", *metrics.AGREEMENT),
     *(name for names in metrics.SCORES.values() for name in names),
@@ -97,7 +98,9 @@ def round_row(
 
     Args:
         record: outcome of the round.
-        groups: true group of each client, None where unknown; None where there are none.
+        groups: true group of each client, None where unknown; None where there are none. Of those
+            that know the time steps of a stream, the ones after this round are taken, and the row
+            has the `time_step` of the round, from 0.
         seconds: wall-clock time of the whole round, its share of logging included.
         held_out: predictions of each client's model on samples that no client holds.
         used: `models_sent` and `models_run`, in units of a network, where they were counted.
@@ -107,8 +110,10 @@ def round_row(
     """
     ledger, fusion = record.ledger, record.info.fusion
     phases = {phase: ledger.seconds.get(phase, 0.0) for phase in PHASES}
+    groups = groups_after(groups, record.round)
     row = {
         "round": record.round,
+        **_time_step(groups),
         **metrics.SUMMARIES[record.likelihood](record.predicted),
         **_of_classes(record, held_out),
         **_hypotheses(record.snapshot, groups),
@@ -128,6 +133,13 @@ def round_row(
     return finite
 
 
+def _time_step(groups: Mapping[str, int | None] | None) -> dict[str, int]:
+    """The time step of the groups as a column; empty where the data have one."""
+    if not isinstance(groups, TrueGroups) or groups.num_steps == 1:
+        return {}
+    return {"time_step": groups.step}
+
+
 def _of_classes(record: RoundRecord, held_out: Mapping[str, PredictionSums] | None) -> Row:
     """The columns that only predictions of classes have, after those of `metrics.SCORES`."""
     if record.likelihood != "categorical":
@@ -143,12 +155,14 @@ def snapshot_row(snapshot: Snapshot, groups: Mapping[str, int | None]) -> Row:
 
     Args:
         snapshot: of the history of a state.
-        groups: true group of each client, None where unknown.
+        groups: true group of each client, None where unknown; see `round_row`.
     """
+    groups = groups_after(groups, snapshot.round) or {}
     unknown = ("participants", *COUNTS, "models_sent", "models_run")
     finite: Row = _finite(
         {
             "round": snapshot.round,
+            **_time_step(groups),
             **_hypotheses(snapshot, groups),
             **dict.fromkeys(unknown),
             "facts": {},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import nan
 from pathlib import Path
@@ -19,6 +19,7 @@ from bcfl.analysis.notebook import in_html
 from bcfl.analysis.prediction import classes, numbers, serving, tuning
 from bcfl.analysis.prediction.ood import FeatureDensity
 from bcfl.analysis.rows import Row, round_row, to_dataframe
+from bcfl.analysis.true_groups import groups_after
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor
 from bcfl.hypotheses.history import Snapshot, ancestor_shares, smoothed_associations
@@ -64,12 +65,14 @@ class Run:
         model: the architecture.
         state: state after the last round, from which the run can be continued.
         records: outcome of each round of this call.
-        groups: true group of each client where known; for analysis only.
+        groups: true group of each client where known, in a stream at the time step of the last
+            round (`groups_after` gives those of other rounds); for analysis only.
         executor: reaches the clients, whose sums tune predictions and give out-of-distribution
             scores; None leaves these out. A run holds no client's samples itself.
         logged: rows of earlier rounds without records, those of a run that was read from a folder;
             see `bcfl.Run.rows`.
         pooling: how predictions of the models that serve a client are combined in tests.
+        settings: of method, network and federation as plain values, for files and reports.
 
     Example:
         With `run` of the example of `bcfl.Federation`:
@@ -89,6 +92,7 @@ class Run:
     executor: Executor | None = None
     logged: tuple[Row, ...] = ()
     pooling: Pooling = "probabilities"
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         count = sum(len(record.ledger.failures) for record in self.records)
@@ -108,6 +112,16 @@ class Run:
     def clients(self) -> tuple[str, ...]:
         """Client names in alphabetical order, which is the order of the rows of all matrices."""
         return self.hypotheses.best.association.clients
+
+    def groups_after(self, round: int) -> Mapping[str, int | None]:
+        """True group of each client after a round, None where unknown.
+
+        Groups change over rounds in a stream alone, see `bcfl.analysis.TrueGroups`.
+
+        Args:
+            round: the round, from 1.
+        """
+        return groups_after(self.groups, round) or {}
 
     def association_probabilities(self) -> NDArray[np.float64]:
         """(clients, clusters) probability of each client in each cluster, over all hypotheses.
@@ -270,7 +284,8 @@ class Run:
         need clients with a `test` view, scores of the association their true groups.
 
         Args:
-            true_groups: true group of each client, None where unknown; by default `groups`.
+            true_groups: true group of each client, None where unknown; by default `groups`, those
+                after the last round.
 
         Returns:
             Numbers by the names above; NaN where a score is not known.

@@ -115,13 +115,15 @@ def console() -> Console:
 
 
 def sizes(partition: Partition) -> tuple[str, str]:
-    """Numbers of clients and groups in words.
+    """Numbers of clients and groups, or of concepts and time steps, in words.
 
     Args:
         partition: of a data set.
     """
-    groups = len(set((partition.groups or {}).values()))
+    groups, steps = partition.num_groups, partition.num_steps
     known = counted(groups, "hidden group") if groups else "no known groups"
+    if steps > 1:
+        known = f"{counted(groups, 'concept')} over {counted(steps, 'time step')}"
     return counted(len(partition), "client"), known
 
 

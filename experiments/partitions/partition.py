@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl import ClientData
+from bcfl.data import num_steps
 from bcfl.runtime import check_whole
 from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly
@@ -129,7 +130,7 @@ class Partition(Sequence[ClientData]):
         return self.clients[index]
 
     def __repr__(self) -> str:
-        groups = "no groups" if self.groups is None else f"{len(set(self.groups.values()))} groups"
+        groups = f"{self.num_groups} groups" if self.num_groups else "no groups"
         return (
             f"Partition({self.name} of {self.source}: {len(self)} clients, {groups}, "
             f"{self.num_samples} samples, {self.num_left_out} left out)"
@@ -146,6 +147,18 @@ class Partition(Sequence[ClientData]):
         if not self.concepts:
             return self.groups
         return {client: concepts[step] for client, concepts in self.concepts.items()}
+
+    @property
+    def num_groups(self) -> int:
+        """Number of true groups; in a stream, of the concepts of all time steps."""
+        if self.concepts:
+            return len({concept for steps in self.concepts.values() for concept in steps})
+        return len(set((self.groups or {}).values()))
+
+    @property
+    def num_steps(self) -> int:
+        """Number of time steps; 1 where data do not change."""
+        return num_steps(self.clients)
 
     @property
     def num_samples(self) -> int:

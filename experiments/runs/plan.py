@@ -136,7 +136,8 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
             "samples": len(dataset),
             "classes": dataset.num_outputs,
             "clients": len(partition),
-            "groups": len(set((partition.groups or {}).values())),
+            "groups": partition.num_groups,
+            **({"steps": partition.num_steps} if partition.num_steps > 1 else {}),
         },
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
     }

@@ -58,10 +58,11 @@ class Restored:
             model=self.model,
             state=self.state,
             records=(),
-            groups={data.client: data.group for data in self.clients},
+            groups=self.federation.groups.after(self.state.round, planned),
             executor=self.federation.executor_of(planned),
             logged=self.rows,
             pooling=self.federation.method.pooling,
+            settings=self.federation.settings,
         )
 
 

@@ -11,8 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from bcfl import Federation, FederationState, Method, Model, RoundRecord, checkpoint
-from bcfl.analysis import rows, write_graphs
-from bcfl.data import Schedule
+from bcfl.analysis import TrueGroups, rows, write_graphs
 from bcfl.executors import Executor, ExecutorConfig, check_accountant, select_executor
 from bcfl.rounds import FailingClientWarning, UntrainedWarning
 from bcfl.runtime import device_named, locked
@@ -170,6 +169,7 @@ class Log:
         pair: the method and seed.
         files: where to write.
         callbacks: for progress and interruption.
+        groups: true groups of the clients.
         hold_out: samples that no client holds, if there are any.
         since: when the round began.
     """
@@ -178,6 +178,7 @@ class Log:
     pair: Pair
     files: PairFiles
     callbacks: RunCallbacks
+    groups: TrueGroups
     hold_out: HoldOut | None = None
     since: float = field(default_factory=perf_counter)
 
@@ -187,10 +188,8 @@ class Log:
         Raises:
             Interrupted: the run is to stop, and there are rounds left.
         """
-        clients = self.setup.partition(self.pair.seed)
         planned = state.planned_rounds or self.setup.scenario.federation.rounds
-        step = Schedule.of(clients, planned).step(record.round - 1)
-        groups = clients.groups_at(step)
+        groups = self.groups.after(record.round, planned)
         held_out = self.hold_out.predicted(state.hypotheses) if self.hold_out else {}
         now = perf_counter()
         used = models_used(record, self.setup.model)
@@ -233,6 +232,7 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
             pair=pair,
             files=files,
             callbacks=callbacks,
+            groups=federation.groups,
             hold_out=setup.hold_out(federation, pair.seed),
         )
         rules = setup.scenario.federation

@@ -10,6 +10,7 @@ import sys
 import tomllib
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,20 +38,21 @@ def blocks(path):
 
 
 def in_python(code):
-    """The code of a cell as Python: a shell stops at the first error, and has the command."""
-    magic, _, lines = code.partition("\n")
-    if magic != "%%bash":
-        return code
-    command = f'bcfl() {{ {shlex.quote(sys.executable)} -m experiments.cli "$@"; }}\n{lines}'
-    words = ["bash", "-e", "-o", "pipefail", "-c", command]
-    return f"__import__('subprocess').run({words}, check=True, capture_output=True)\n"
+    """The code of cells as Python: the shell has the command, and stops at the first error."""
+
+    def called(line):
+        command = f'bcfl() {{ {shlex.quote(sys.executable)} -m experiments.cli "$@"; }}\n{line[1]}'
+        words = ["bash", "-e", "-o", "pipefail", "-c", command]
+        return f"__import__('subprocess').run({words}, check=True, capture_output=True)"
+
+    return re.sub(r"^!(.*)$", called, code, flags=re.MULTILINE)
 
 
 def ran(cells, name):
     """The names that cells define, and as `printed` what they print."""
     namespace, printed = {}, io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile("\n".join(map(in_python, cells)), name, "exec"), namespace)
+        exec(compile(in_python("\n".join(cells)), name, "exec"), namespace)
     return namespace | {"printed": printed.getvalue()}
 
 
@@ -131,12 +133,15 @@ def test_output_that_differs_is_noticed():
 
 
 def test_cells_that_run_commands_fail_where_a_command_does():
-    """After `!`, IPython goes on."""
-    for page in DOCS.rglob("*.md"):
-        for cell in re.findall(r"```\{code-cell\}.*?```", page.read_text("utf-8"), flags=re.DOTALL):
-            assert not re.search(r"^!|^%%(?!bash$)", cell, flags=re.MULTILINE), page.name
+    """IPython alone goes on after a failure."""
     with pytest.raises(subprocess.CalledProcessError):
-        ran(["%%bash\nno-such-command | tail -n 5"], "cell")
+        ran(["!no-such-command | tail -n 5"], "cell")
+    shell = SimpleNamespace(user_ns={})
+    shell.system = lambda command: shell.user_ns.update(_exit_code=int(command == "false"))
+    exec((DOCS / "strict.py").read_text("utf-8"), {"get_ipython": lambda: shell})
+    shell.system("true")
+    with pytest.raises(subprocess.CalledProcessError):
+        shell.system("false")
 
 
 def test_a_custom_policy_associates_once(pages):
