@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -43,6 +44,7 @@ from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, largest, m
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
+from bcfl.rounds.settings import settings_of
 from bcfl.rounds.state import FederationState, Origin, initial_state
 from bcfl.rounds.targets import warn_of_kind, warn_of_scale
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
@@ -360,6 +362,21 @@ class Federation:
             executor=reliable,
             logged=logged,
             pooling=self.method.pooling,
+            settings=self.settings,
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of method, network and federation as plain values, for files and reports."""
+        return settings_of(
+            self.method,
+            self.model,
+            seed=self.seed,
+            client_fraction=self.client_fraction,
+            drop_out=self.drop_out,
+            device=str(self.device),
+            dtype=str(self.dtype),
+            privacy=self.privacy,
         )
 
     def _started(self, state: FederationState | None, rounds: int) -> FederationState:

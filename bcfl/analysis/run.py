@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import nan
 from pathlib import Path
@@ -72,6 +72,7 @@ class Run:
         logged: rows of earlier rounds without records, those of a run that was read from a folder;
             see `bcfl.Run.rows`.
         pooling: how predictions of the models that serve a client are combined in tests.
+        settings: of method, network and federation as plain values, for files and reports.
 
     Example:
         With `run` of the example of `bcfl.Federation`:
@@ -91,6 +92,7 @@ class Run:
     executor: Executor | None = None
     logged: tuple[Row, ...] = ()
     pooling: Pooling = "probabilities"
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         count = sum(len(record.ledger.failures) for record in self.records)

@@ -17,6 +17,7 @@ from bcfl.architecture.model import Model
 from bcfl.rounds import checkpoint
 from bcfl.runtime.folders import (
     FEDERATIONS,
+    PAIRS,
     RUN_FORMAT,
     MethodFiles,
     as_path,
@@ -27,7 +28,6 @@ from bcfl.runtime.folders import (
 if TYPE_CHECKING:
     from bcfl.analysis.run import Run
 
-SEED = 0
 LONGEST = 255
 """Bytes in the name of a folder."""
 
@@ -73,26 +73,32 @@ def save(  # noqa: D417 - a method of Run
         ...     sorted(path.name for path in run.save(folder).iterdir())
         ['run', 'run.json']
     """
-    path, named = as_path("folder", folder), {name: self}
+    path, named = as_path("folder", folder), {(name, seed_of(self)): self}
     check_saved(named, {name: federation})
     with whole_folder(path) as place:
         write(named, place, name, {} if federation is None else {name: federation})
     return path
 
 
-def check_saved(runs: Mapping[str, Run], federations: Mapping[str, str | None]) -> None:
+def seed_of(run: Run) -> int:
+    """Seed of a run; 0 where its first state, of an older version, does not tell."""
+    return run.state.origin.seed or 0
+
+
+def check_saved(runs: Mapping[tuple[str, int], Run], federations: Mapping[str, str | None]) -> None:
     """Check that runs can be saved under their names.
 
     Raises:
         ValueError: see `save`.
     """
-    for name in runs:
+    for name, _ in runs:
         _check_name(name)
+    by_name = {name: run for (name, _), run in runs.items()}
     for name, place in federations.items():
         if not isinstance(place, str | None):
             raise TypeError(f"federation must be text, module:object, got {place!r}")
         if place is not None:
-            _check_federation(place, runs.get(name))
+            _check_federation(place, by_name.get(name))
 
 
 def _check_federation(place: str, run: Run | None) -> None:
@@ -137,44 +143,65 @@ def _is_module(name: str) -> bool:
 
 
 def write(
-    runs: Mapping[str, Run],
+    runs: Mapping[tuple[str, int], Run],
     folder: Path,
     name: str,
     federations: Mapping[str, str],
     facts: Mapping[str, Any] | None = None,
-) -> dict[str, list[rows.Row]]:
+) -> dict[tuple[str, int], list[rows.Row]]:
     """Write description, rounds, checkpoints and graphs of runs that were checked.
 
     Args:
-        runs: by name.
+        runs: by name and seed.
         folder: of all of them; created if missing.
         name: of what they have in common, for tables.
         federations: `module:object` by name of a run, where it is known.
         facts: more for the description.
 
     Returns:
-        The metrics of each round by name of the run.
+        The metrics of each round by name and seed of the run.
     """
     first = next(iter(runs.values()))
     groups = {group for group in first.groups.values() if group is not None}
     description = {
         "format": RUN_FORMAT,
-        "scenario": {"name": name},
-        "methods": list(runs),
-        "seeds": [SEED],
+        "scenario": {"name": name, **_settings(runs)},
+        "methods": list(dict.fromkeys(name for name, _ in runs)),
+        "seeds": sorted({seed for _, seed in runs}),
+        PAIRS: [list(pair) for pair in runs],
         "data": {"clients": len(first.clients), "groups": len(groups)},
         FEDERATIONS: dict(federations),
         **(facts or {}),
     }
     write_aside(folder / "run.json", json.dumps(description, indent=2) + "\n")
     logged = {}
-    for method, run in runs.items():
-        files = MethodFiles(folder / method / f"seed-{SEED}")
-        logged[method] = _all_rows(run)
-        rows.write(files.metrics, logged[method])
+    for pair, run in runs.items():
+        method, seed = pair
+        files = MethodFiles(folder / method / f"seed-{seed}")
+        logged[pair] = _all_rows(run)
+        rows.write(files.metrics, logged[pair])
         checkpoint.save(run.state, files.checkpoints)
         write_graphs(run, files.graph)
     return logged
+
+
+def _settings(runs: Mapping[tuple[str, int], Run]) -> dict[str, Any]:
+    """Settings of runs but the seed: those that all have in common, then of each by its name."""
+    settings = {
+        name: {key: value for key, value in run.settings.items() if key != "seed"}
+        for (name, _), run in runs.items()
+    }
+    first = next(iter(settings.values()))
+    common = {
+        key: value
+        for key, value in first.items()
+        if all(key in own and own[key] == value for own in settings.values())
+    }
+    own = {
+        name: {key: value for key, value in given.items() if key not in common}
+        for name, given in settings.items()
+    }
+    return {**common, **{name: given for name, given in own.items() if given}}
 
 
 def _all_rows(run: Run) -> list[rows.Row]:

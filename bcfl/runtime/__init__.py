@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bcfl.runtime.folders import (
         FEDERATIONS,
         GRAPHS,
+        PAIRS,
         RUN_FORMAT,
         BusyError,
         MethodFiles,
@@ -29,6 +30,7 @@ _MODULES = {
     "folders": (
         "FEDERATIONS",
         "GRAPHS",
+        "PAIRS",
         "RUN_FORMAT",
         "BusyError",
         "MethodFiles",
@@ -47,6 +49,7 @@ _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() f
 __all__ = [
     "FEDERATIONS",
     "GRAPHS",
+    "PAIRS",
     "RUN_FORMAT",
     "BusyError",
     "MethodFiles",

@@ -16,6 +16,8 @@ RUN_FORMAT = 2
 """Of `run.json` and of what stands in the rest of the folder of a run."""
 FEDERATIONS = "federations"
 """Key of `run.json`: by name, `module:object` of a federation; there if Python wrote the run."""
+PAIRS = "pairs"
+"""Key of `run.json`: name and seed of each run; there if Python wrote the runs."""
 
 
 GRAPHS: Mapping[str, str] = {

@@ -17,17 +17,19 @@ from experiments.runs.restore import FinishedRun, FinishedRuns
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.summary import as_csv, summarise
 
-Runs = Run | FinishedRun | FinishedRuns | Mapping[str, Run | FinishedRun]
+Runs = Run | FinishedRun | FinishedRuns | Mapping[str | tuple[str, int], Run | FinishedRun]
+Named = dict[tuple[str, int], Run]
 
 
 def report(runs: Runs, path: str | Path, *, name: str = "run") -> Path:
     """Write the report of a run, or of several by name, as one HTML file that opens offline.
 
     It has the contents of the report of `bcfl run`, except what only a scenario has: the partition,
-    samples that no client holds, and several seeds.
+    and samples that no client holds.
 
     Args:
-        runs: a run, or several by name; also those of `experiments.open`, by method and seed.
+        runs: a run, several by name, or several by name and seed, such as those that
+            `experiments.open` returns.
         path: the file; written aside and renamed.
         name: title of the report.
 
@@ -71,7 +73,8 @@ def save(
     `bcfl.Run.save` saves one run without the report.
 
     Args:
-        runs: a run, or several by name; also those of `experiments.open`, by method and seed.
+        runs: a run, several by name, or several by name and seed, such as those that
+            `experiments.open` returns.
         folder: new, or empty.
         name: of the run.
         federation: `module:object` of the federation, or of a function that makes it again; by name
@@ -86,7 +89,9 @@ def save(
     """
     named, target = _named(runs, name), as_path("folder", folder)
     places: Mapping[str, str | None] = (
-        federation if isinstance(federation, Mapping) else dict.fromkeys(named, federation)
+        federation
+        if isinstance(federation, Mapping)
+        else dict.fromkeys((method for method, _ in named), federation)
     )
     saving.check_saved(named, places)
     known = {method: where for method, where in places.items() if where is not None}
@@ -97,34 +102,39 @@ def save(
     return target
 
 
-def _named(runs: Runs, name: str) -> dict[str, Run]:
+def _named(runs: Runs, name: str) -> Named:
+    """Runs by name and seed.
+
+    Raises:
+        TypeError: there is something else among them.
+        ValueError: there is none, or the seed of a key is another than that of its run.
+    """
     if not isinstance(runs, Run | FinishedRun | Mapping):
         raise TypeError(f"runs must be a Run, or a mapping of names to runs, got {runs!r}")
-    given: Mapping[str, Run | FinishedRun]
-    if isinstance(runs, Run | FinishedRun):
-        given = {name: runs}
-    elif isinstance(runs, FinishedRuns):
-        several = len({seed for _, seed in runs}) > 1
-        given = {f"{m}-seed-{seed}" if several else m: run for (m, seed), run in runs.items()}
-    else:
-        given = runs
-    named = {key: run.run if isinstance(run, FinishedRun) else run for key, run in given.items()}
-    for run in named.values():
+    given = runs if isinstance(runs, Mapping) else {name: runs}
+    named: Named = {}
+    for key, one in given.items():
+        run = one.run if isinstance(one, FinishedRun) else one
         if not isinstance(run, Run):
             raise TypeError(f"runs must hold runs by name, got {run!r}")
+        method, seed = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        known = run.state.origin.seed
+        if None not in (seed, known) and seed != known:
+            raise ValueError(f"keys of runs must have their seeds, got {key!r} for seed {known}")
+        named[method, saving.seed_of(run) if seed is None else seed] = run
     if not named:
         raise ValueError("runs must hold at least one run, got none")
     return named
 
 
 def _write(
-    runs: Mapping[str, Run], name: str, files: RunFiles, federations: Mapping[str, str]
+    runs: Named, name: str, files: RunFiles, federations: Mapping[str, str]
 ) -> dict[Pair, list[rows.Row]]:
     """Write all files but the table of rounds and the report, and return the rounds."""
     facts = {"versions": versions()}
     logged = {
-        Pair(method, saving.SEED): done
-        for method, done in saving.write(runs, files.folder, name, federations, facts).items()
+        Pair(*pair): done
+        for pair, done in saving.write(runs, files.folder, name, federations, facts).items()
     }
     write_aside(files.summary, json.dumps(summarise(name, logged)))
     return logged

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.methods import imported, made_by, misfit
-from bcfl.runtime import FEDERATIONS
+from bcfl.runtime import FEDERATIONS, PAIRS
 from experiments.config.options import chosen
 from experiments.config.variants import Pair
 from experiments.runs.deployed import DEPLOYMENT, gathered
@@ -41,6 +41,8 @@ class RunIndex:
             for others.
         deployment: settings of each method, of a deployed federation; None for others.
         num_rounds: that each method has done in the end; 1 where no scenario tells.
+        saved: methods and seeds of runs that were saved from Python; None for others, where every
+            method has every seed.
     """
 
     name: str
@@ -50,6 +52,7 @@ class RunIndex:
     federations: Mapping[str, str] | None = None
     deployment: Mapping[str, Mapping[str, Any]] | None = None
     num_rounds: int = 1
+    saved: tuple[Pair, ...] | None = None
 
     @property
     def has_scenario(self) -> bool:
@@ -59,6 +62,8 @@ class RunIndex:
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """Methods and seeds of the run: every method with the first seed, then with the next."""
+        if self.saved is not None:
+            return self.saved
         return tuple(Pair(name, seed) for seed in self.seeds for name in self.methods)
 
     def check(self, methods: Iterable[str] = (), seed: int | None = None) -> None:
@@ -124,6 +129,7 @@ def read_index(folder: Path) -> RunIndex:
             federations=table.get(FEDERATIONS),
             deployment=table.get(DEPLOYMENT),
             num_rounds=int(table["scenario"].get("federation", {}).get("rounds", 1)),
+            saved=tuple(Pair(*pair) for pair in table[PAIRS]) if PAIRS in table else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         path = RunFiles(folder).run

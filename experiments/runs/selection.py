@@ -29,12 +29,11 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
     """
     index, files = read_index(folder), RunFiles(folder)
     index.check(() if method is None else (method,), seed)
-    requested = Pair(method or "", index.seeds[0] if seed is None else seed)
     methods = index.methods if method is None else (method,)
+    first = {name: min(p.seed for p in index.pairs if p.method == name) for name in methods}
+    requested = [Pair(name, first[name] if seed is None else seed) for name in methods]
     ready = [
-        pair
-        for pair in (Pair(name, requested.seed) for name in methods)
-        if checkpoint.newest(files.of(pair).checkpoints) is not None
+        pair for pair in requested if checkpoint.newest(files.of(pair).checkpoints) is not None
     ]
     damaged = Contents.of(folder).damaged
     if ready and all(pair in damaged for pair in ready):
@@ -42,7 +41,7 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
     read_contents(folder)
     ready = [pair for pair in ready if pair not in damaged]
     if not ready:
-        what = f"seed {requested.seed}" if method is None else str(requested)
+        what = f"seed {requested[0].seed}" if method is None else str(requested[0])
         raise ValueError(
             f"there is no checkpoint of {what} in {folder}; run it with: bcfl resume "
             f"{shlex.quote(str(folder))}"

@@ -92,14 +92,28 @@ const used = await tab.evaluate(() => {
   }
   return result;
 });
-for (const [name, selector] of [["client", "[data-client]"], ["round", "[data-round] path"], ["cell", "[data-cells]"]]) {
+for (const [name, selector] of [["client", '[id^="graph-"] [data-client]'], ["line", '[id^="moves-"][data-client]'], ["round", "[data-round] path"], ["cell", "[data-cells]"]]) {
   const target = await tab.$(selector);
   if (!target) continue;
   await target.scrollIntoView();
-  await target.hover();
+  // The middle of the box of a line need not be on it.
+  const [x, y] = await target.evaluate((element) => {
+    const box = element.getBoundingClientRect();
+    if (element.localName !== "g") return [box.x + box.width / 2, box.y + box.height / 2];
+    const line = element.querySelector("path");
+    const place = line.getPointAtLength(line.getTotalLength() / 2).matrixTransform(line.getScreenCTM());
+    return [place.x, place.y];
+  });
+  await tab.mouse.move(x, y);
   used[name] = await tab.evaluate(() => {
     const tip = document.getElementById("tip");
-    return { hidden: tip.hidden, text: tip.textContent, same: document.querySelectorAll('[id^="graph-"] .same').length };
+    const marks = [...document.querySelectorAll(".marks :is(circle, path)")].map((mark) => {
+      const { stroke, strokeWidth } = getComputedStyle(mark);
+      const kind = mark.localName === "circle" ? "ring" : mark.parentNode.classList[0];
+      return { figure: mark.closest('[id$="-figure_1"]').id.split("-")[0], kind, width: parseFloat(strokeWidth), stroke };
+    });
+    return { hidden: tip.hidden, text: tip.textContent, marks, ink: getComputedStyle(document.body).color,
+      same: document.querySelectorAll('[id^="graph-"] .same').length };
   });
   if (screenshots) await tab.screenshot({ path: `${screenshots}/hover-${name}.png` });
 }

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,17 @@ def seen(page):
     return used
 
 
+def are_seen(told):
+    """A client is marked in all figures that have clients, above its own colour and outline."""
+    kinds = Counter((mark["figure"], mark["kind"]) for mark in told["marks"])
+    assert kinds["graph", "ring"] == kinds["moves", "edge"] == kinds["moves", "line"] == 2
+    assert kinds["partition", "ring"] > 0
+    for mark in told["marks"]:
+        assert mark["width"] >= 2, mark
+    others = [mark["stroke"] for mark in told["marks"] if mark["kind"] != "line"]
+    assert Counter(others)[told["ink"]] == len(others) - 1, "all but the one that is pointed at"
+
+
 def test_a_report_can_be_used(whole):
     used = seen(write_report(whole[0]))
     last, first, middle = used["rounds"]
@@ -97,6 +109,9 @@ def test_a_report_can_be_used(whole):
     assert used["restored"] == {"round": True, "layers": 0, "others": 0, "now": 0}
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"
+    are_seen(used["client"])
+    assert used["line"]["text"].startswith("client-")
+    are_seen(used["line"])
     assert used["round"]["text"].startswith("round 1, accuracy")
     row, column, value = used["cell"]["text"].split("\n")
     assert ", cluster " in row

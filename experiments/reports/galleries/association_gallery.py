@@ -16,7 +16,7 @@ from bcfl.drawing import (
     pair_bin,
 )
 from experiments.reports.pictures import trust_tips
-from experiments.reports.pictures.drawing import Picture
+from experiments.reports.pictures.drawing import ClientText, Picture
 from experiments.runs.run_folder import RunFolder
 
 MOST_PAIRED = 400
@@ -56,8 +56,9 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         "Association probabilities of uncertain clients, by method",
         " ".join(notes),
         {
-            f"membership-{method}-{client}-{cluster}": f"{client}\n{method}: {p:.1%} in cluster "
-            f"{cluster}"
+            f"membership-{method}-{client}-{cluster}": ClientText(
+                client, f"{client}\n{method}: {p:.1%} in cluster {cluster}"
+            )
             for method, rows in shown.items()
             for client, row in zip(rows.clients, rows.probabilities, strict=True)
             for cluster, p in enumerate(row)

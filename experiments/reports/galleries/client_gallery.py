@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise, starmap
+from itertools import compress, pairwise, starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -181,19 +181,19 @@ def _local(run: RunFolder, groups: Groups) -> dict[str, Picture | None]:
     for method in run.methods:
         recorded = LocalModels.read(path_of(run.path, _first(run, method)))
         if recorded is not None:
-            known, names = [groups.get(client) for client in sorted(groups)], sorted(groups)
             return {
-                "neighbours": _neighbours(method, recorded, known),
-                "likeness": _likeness(method, recorded, names),
+                "neighbours": _neighbours(method, recorded, groups),
+                "likeness": _likeness(method, recorded, sorted(groups)),
             }
     return {"neighbours": None, "likeness": None}
 
 
-def _neighbours(method: str, recorded: LocalModels, groups: Sequence[int | None]) -> Picture | None:
+def _neighbours(method: str, recorded: LocalModels, groups: Groups) -> Picture | None:
     shown, clients = recorded.clusters >= 0, recorded.clusters.shape[1]
     if shown.sum(axis=1).min() < neighbours.FEWEST:
         return None
-    owners = groups if len(groups) == clients else [None] * clients
+    named = sorted(groups) if len(groups) == clients else []
+    owners = [groups[client] for client in named] or [None] * clients
     rounds = [
         neighbours.Neighbourhood(int(number), gaps[np.ix_(seen, seen)], labels[seen])
         for number, gaps, labels, seen in zip(
@@ -210,13 +210,15 @@ def _neighbours(method: str, recorded: LocalModels, groups: Sequence[int | None]
         if has_groups
         else (f"of one colour: clusters of {method} whose clients have similar models", "")
     )
-    of_round = [[group for group, s in zip(owners, seen, strict=True) if s] for seen in shown]
+    of_round = [list(compress(owners, seen)) for seen in shown]
+    names = [list(compress(named, seen)) for seen in shown]
     return Picture.of(
         lambda: neighbours.draw_neighbours(rounds, of_round, int(recorded.clusters.max()) + 1),
         "neighbours",
         f"Local models of {method} in two dimensions, one panel per round",
         f"Look for groups of points {look}. t-SNE of the models after local training; colours: "
         f"clusters after the round{shapes}. Distances between groups of points are not meaningful.",
+        neighbours.neighbour_tips(rounds, names, of_round) if named else {},
     )
 
 

@@ -53,7 +53,25 @@ class Cells:
         return f' data-cells="{_quoted(json.dumps(table, separators=(",", ":")))}"'
 
 
-Tips = Mapping[str, str | Cells | Sequence[tuple[str, str]]]
+@dataclass(frozen=True)
+class ClientText:
+    """The text of a line or bar of a client, which is marked where the client is in all figures.
+
+    Attributes:
+        client: its name.
+        text: that appears.
+    """
+
+    client: str
+    text: str
+
+    @property
+    def attributes(self) -> str:
+        """As attributes of an element, which the script of the page reads."""
+        return f' data-client="{_quoted(self.client)}" data-tip="{_quoted(self.text)}"'
+
+
+Tips = Mapping[str, str | ClientText | Cells | Sequence[tuple[str, str]]]
 MARKER = re.compile(r"<(use|path) (?!id=)")
 """A marker: one that was defined before is used, one of a size of its own is a path."""
 PLACE = re.compile(r' (?:d|x|y)="[^"]*"')
@@ -180,9 +198,9 @@ def with_tips(svg: str, name: str, tips: Tips) -> str:
     Args:
         svg: figure of `inline_svg`.
         name: prefix of all ids in it.
-        tips: by id of an element, its text; for markers, by id of their group, client and text of
-            each in the order in which they were drawn; or by id of an image, the texts of its
-            cells.
+        tips: by id of an element, its text, of a client with its name; for markers, by id of their
+            group, client and text of each in the order in which they were drawn; or by id of an
+            image, the texts of its cells.
     """
 
     def group(match: re.Match[str]) -> str:
@@ -190,6 +208,8 @@ def with_tips(svg: str, name: str, tips: Tips) -> str:
         tip, band = tips.get(gid), BAND.fullmatch(gid)
         if isinstance(tip, str):
             start += f' data-tip="{_quoted(tip)}"'
+        if isinstance(tip, ClientText):
+            start += tip.attributes
         if band:
             start += f' data-{band[1]}="{band[2]}"'
         return head if start == match[1] else f"{start}>"
@@ -199,7 +219,7 @@ def with_tips(svg: str, name: str, tips: Tips) -> str:
         if isinstance(texts, Cells):
             image = f' id="{name}-{gid}"'
             svg = svg.replace(image, f"{image}{texts.attribute}")
-        elif not isinstance(texts, str):
+        elif not isinstance(texts, str | ClientText):
             svg = _with_markers(svg, f'<g id="{name}-{gid}">', texts)
     return svg
 
@@ -212,7 +232,7 @@ def _with_markers(svg: str, start: str, markers: Sequence[tuple[str, str]]) -> s
         found = MARKER.search(svg, place)
         assert found is not None
         place = found.end()
-        text = f'data-client="{_quoted(client)}" data-tip="{_quoted(tip)}" '
+        text = ClientText(client, tip).attributes[1:] + " "
         svg = svg[:place] + text + svg[place:]
     return svg
 

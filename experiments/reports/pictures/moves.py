@@ -20,6 +20,7 @@ from bcfl.drawing import (
     wrapped,
 )
 from bcfl.hypotheses import UNSEEN, best_matching
+from experiments.reports.pictures.drawing import ClientText
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +111,7 @@ class Moves:
         return np.where(self.labels == UNSEEN, np.nan, self.labels + within)
 
 
-def move_tips(methods: Mapping[str, Moves], clients: Sequence[str]) -> dict[str, str]:
+def move_tips(methods: Mapping[str, Moves], clients: Sequence[str]) -> dict[str, ClientText]:
     """The clusters of each client with the rounds in which it came to them, by id of its line.
 
     Args:
@@ -127,7 +128,8 @@ def move_tips(methods: Mapping[str, Moves], clients: Sequence[str]) -> dict[str,
             more = ["..."] if len(begins) > LISTED else []
             group = moves.groups[number]
             known = [] if group is None else [f"group {group}"]
-            tips[_line(method, number)] = "\n".join([client, *known, method, *more, *rows])
+            text = "\n".join([client, *known, method, *more, *rows])
+            tips[_line(method, number)] = ClientText(client, text)
     return tips
 
 

@@ -61,6 +61,32 @@ def embed(distances: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
     return points
 
 
+def neighbour_tips(
+    rounds: Sequence[Neighbourhood],
+    clients: Sequence[Sequence[str]],
+    groups: Sequence[Sequence[int | None]],
+) -> dict[str, list[tuple[str, str]]]:
+    """Client, cluster and true group of each point, by id of its group of points.
+
+    Args:
+        rounds: local models of each round.
+        clients: for each round, the names of its clients.
+        groups: for each round, the true group of each client, None where unknown.
+    """
+    tips: dict[str, list[tuple[str, str]]] = {}
+    for models, names, owners in zip(rounds, clients, groups, strict=True):
+        for client, group, cluster in zip(names, owners, models.clusters, strict=True):
+            known = "" if group is None else f"\ngroup {group}"
+            text = f"{client}\nround {models.round}: cluster {cluster}{known}"
+            tips.setdefault(_points(models.round, group), []).append((client, text))
+    return tips
+
+
+def _points(number: int, group: int | None) -> str:
+    """Id of the points of a group."""
+    return f"neighbours-{number}-{'unknown' if group is None else group}"
+
+
 def draw_neighbours(
     rounds: Sequence[Neighbourhood], groups: Sequence[Sequence[int | None]], num_clusters: int
 ) -> Figure:
@@ -88,7 +114,7 @@ def draw_neighbours(
                     color=palette[models.clusters[rows]],
                     edgecolor="white",
                     linewidth=0.4,
-                    gid=f"neighbours-{models.round}-{'unknown' if group is None else group}",
+                    gid=_points(models.round, group),
                 )
         axes.set_title(f"round {models.round}", loc="left")
         axes.set_xticks([])

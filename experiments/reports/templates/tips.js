@@ -14,10 +14,11 @@ const cellAt = (image, event) => {
   const place = (part) => Math.min(number - 1, Math.max(0, Math.floor(part * number)));
   return cellText(image, place((event.clientY - box.top) / box.height), place((event.clientX - box.left) / box.width));
 };
-let marked = [];
+let marked = [], shownFor = null;
 const hide = () => {
   marked.forEach((element) => element.classList.remove("same", "reached"));
-  marked = [];
+  all("figure svg .marks").forEach((layer) => layer.remove());
+  [marked, shownFor] = [[], null];
   tip.hidden = true;
   document.querySelector("[aria-describedby=tip]")?.removeAttribute("aria-describedby");
 };
@@ -26,19 +27,59 @@ const place = (left, top) => {
   tip.style.left = `${Math.max(scrollX + 4, Math.min(left, right))}px`;
   tip.style.top = `${top}px`;
 };
+// A client is marked wherever it is drawn: a ring around its marker, an outline around its bar, its line thick and on top.
+const MARGIN = 2.2;
+const ringOf = (marker) => {
+  const ring = document.createElementNS(marker.namespaceURI, "circle");
+  const { x, y, width, height } = marker.getBBox();
+  const values = { cx: x + width / 2, cy: y + height / 2, r: Math.max(width, height) / 2 + MARGIN };
+  Object.entries(values).forEach(([name, value]) => ring.setAttribute(name, value));
+  return ring;
+};
+const copyOf = (group, className) => {
+  const copy = group.cloneNode(true);
+  [copy, ...all("*", copy)].forEach((part) => ["id", "data-tip", "data-client"].forEach((name) => part.removeAttribute(name)));
+  copy.setAttribute("class", className);
+  return copy;
+};
+const marksOf = (element) => {
+  if (element.localName !== "g") return [ringOf(element)];
+  const isLine = getComputedStyle(element.querySelector("path")).fill === "none";
+  return ["edge", ...(isLine ? ["line"] : [])].map((className) => copyOf(element, className));
+};
 const markClient = (target) => {
   const client = target.dataset.client;
   if (client === undefined) return;
   marked = all(`figure svg [data-client="${CSS.escape(client)}"]`);
   marked.forEach((element) => element.classList.add("same"));
+  const layers = new Map();
+  for (const element of marked.filter((each) => each.getClientRects().length)) {
+    const axes = element.closest('g[id*="-axes_"]') ?? element.ownerSVGElement;
+    if (!layers.has(axes)) {
+      layers.set(axes, document.createElementNS(axes.namespaceURI, "g"));
+      layers.get(axes).setAttribute("class", "marks");
+    }
+    const marks = marksOf(element);
+    if (element === target) marks.forEach((mark) => mark.classList.add("here"));
+    layers.get(axes).append(...marks);
+  }
+  layers.forEach((layer, axes) => axes.append(layer));
+};
+// Thin lines and small circles are pointed at from some pixels away.
+const AWAY = [2, -2, 4, -4];
+const toldAt = ({ target, clientX, clientY }) => {
+  const found = target.closest?.("[data-tip], [data-cells]");
+  if (found || !target.closest?.("figure svg")) return found;
+  return AWAY.map((away) => document.elementFromPoint(clientX, clientY + away)?.closest("figure svg [data-client]")).find(Boolean);
 };
 const show = (event) => {
-  const target = event.target.closest?.("[data-tip], [data-cells]");
-  hide();
+  const target = toldAt(event);
+  if (!target || target !== shownFor) hide();
   if (!target) return;
   tip.hidden = false;
   tip.textContent = target.dataset.tip ?? cellAt(target, event);
-  markClient(target);
+  if (target !== shownFor) markClient(target);
+  shownFor = target;
   place(event.pageX + 14, event.pageY + 16);
 };
 const showFocused = ({ target }) => {

@@ -176,9 +176,9 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
     assert one.hypotheses.best.association.sizes.tolist() == sizes.tolist()
     text = text_of(experiments.report({"mine": one}, tmp_path / "again.html"))
     assert "mine" in text
-    assert session._named(one, "mine") == {"mine": one.run}
-    assert list(session._named(opened, "run")) == [f"{m}-seed-{seed}" for m, seed in opened]
-    again = experiments.open(one.run.save(tmp_path / "again", name="again"))["again", 0]
+    assert session._named(one, "mine") == {("mine", 1): one.run}
+    assert list(session._named(opened, "run")) == list(opened)
+    again = experiments.open(one.run.save(tmp_path / "again", name="again"))["again", 1]
     assert again.rows == one.rows
     config = folder / "bcfl-g" / "seed-1" / "config.toml"
     kept = config.read_text()
@@ -192,6 +192,28 @@ def test_finished_runs_of_a_folder_are_opened(tmp_path):
         path.unlink()
     with pytest.raises(ValueError, match=r"no run in .* is finished; go on with: bcfl resume"):
         experiments.open(folder)
+
+
+def test_runs_are_saved_with_their_seeds_and_settings(tmp_path):
+    clients = partitions.rotated(datasets.load("optdigits"), groups=2, clients=4, seed=0)
+    model = models.mlp((1, 8, 8), 10)
+
+    def run(name, seed):
+        return Federation(clients, model, built(name, num_clusters=2), seed=seed).run(1)
+
+    runs = {("ifca", 5): run("ifca", 5), ("ifca", 7): run("ifca", 7), "other": run("bcfl-g", 3)}
+    folder = experiments.save(runs, tmp_path / "run")
+    opened = experiments.open(folder)
+    assert list(opened) == [("ifca", 5), ("ifca", 7), ("other", 3)]
+    assert set(opened.to_dataframe()["seed"]) == {3, 5, 7}
+    text = text_of(folder / "report.html").replace(". ", ".")
+    assert "Seeds: 3, 5, 7." in text
+    for setting in ("policy.objective.learning_rate 0.1", "other.method bcfl-g"):
+        assert setting in text
+    own = run("ifca", 5).save(tmp_path / "own")
+    assert list(experiments.open(own)) == [("run", 5)]
+    with pytest.raises(ValueError, match=r"must have their seeds, got \('ifca', 1\) for seed 5"):
+        experiments.report({("ifca", 1): runs["ifca", 5]}, tmp_path / "r.html")
 
 
 @pytest.mark.parametrize("kept", [0, 1], ids=["no record", "the last record"])

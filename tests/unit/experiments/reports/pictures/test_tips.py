@@ -8,16 +8,16 @@ import networkx as nx
 import numpy as np
 
 from bcfl.drawing import HypothesisLineage
-from experiments.reports.pictures import bubbles, cost, likeness, moves, tree
-from experiments.reports.pictures.drawing import Cells, inline_svg, with_tips
+from experiments.reports.pictures import bubbles, cost, likeness, moves, neighbours, tree
+from experiments.reports.pictures.drawing import Cells, ClientText, inline_svg, with_tips
 
 
 def tipped(draw, tips):
     """Tips by id of their element; every tip that was made is in the figure."""
     svg = with_tips(inline_svg(draw, "f", "title"), "f", tips)
-    found = dict(re.findall(r'id="f-([^"]*)" data-tip="([^"]*)"', svg))
+    found = dict(re.findall(r'id="f-([^"]*)"(?: data-client="[^"]*")? data-tip="([^"]*)"', svg))
     assert svg.count("data-tip=") == sum(
-        1 if isinstance(tip, str) else len(tip) for tip in tips.values()
+        1 if isinstance(tip, str | ClientText) else len(tip) for tip in tips.values()
     )
     return svg, {name: text.split("&#10;") for name, text in found.items()}
 
@@ -40,7 +40,8 @@ def test_lines_of_moves_tell_when_clients_came_to_their_clusters():
     labels = np.array([[0, -1], [0, 1], [1, 1], [0, 1]])
     one = moves.Moves(labels, 2, [3, None])
     shown = {"ifca": one}
-    _, found = tipped(lambda: moves.draw_moves(shown), moves.move_tips(shown, ["a", "b"]))
+    svg, found = tipped(lambda: moves.draw_moves(shown), moves.move_tips(shown, ["a", "b"]))
+    assert re.findall('id="f-move-ifca-." data-client="(.)"', svg) == ["a", "b"]
     came = ["from round 1: cluster 0", "from round 3: cluster 1", "from round 4: cluster 0"]
     assert found == {
         "move-ifca-0": ["a", "group 3", "ifca", *came],
@@ -51,10 +52,25 @@ def test_lines_of_moves_tell_when_clients_came_to_their_clusters():
 def test_clients_that_move_often_list_the_last_moves():
     labels = np.arange(40).reshape(40, 1) % 2
     often = moves.Moves(labels, 2, [None])
-    text = moves.move_tips({"ifca": often}, ["a"])["move-ifca-0"].split("\n")
+    text = moves.move_tips({"ifca": often}, ["a"])["move-ifca-0"].text.split("\n")
     assert text[:3] == ["a", "ifca", "..."]
     assert text[-1] == "from round 40: cluster 1"
     assert len(text) == 3 + moves.LISTED
+
+
+def test_points_of_local_models_tell_their_client_and_cluster():
+    places = np.random.default_rng(0).normal(size=(6, 3))
+    distances = np.linalg.norm(places[:, None] - places, axis=2)
+    one = neighbours.Neighbourhood(2, distances, np.array([0, 0, 0, 1, 1, 1]))
+    groups, names = [[3, None, 3, 1, 1, 1]], ["abcdef"]
+    svg, _ = tipped(
+        lambda: neighbours.draw_neighbours([one], groups, 2),
+        neighbours.neighbour_tips([one], names, groups),
+    )
+    tips = dict(re.findall(r'data-client="(.)" data-tip="([^"]*)"', svg))
+    assert "".join(tips) == "defacb", "group by group, and within one by name"
+    assert tips["a"].split("&#10;") == ["a", "round 2: cluster 0", "group 3"]
+    assert tips["b"].split("&#10;") == ["b", "round 2: cluster 0"]
 
 
 def test_circles_tell_the_samples_of_their_client_and_class():
