@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.data.arrays import described, plain_tensor
-from bcfl.data.faults import check_columns
+from bcfl.data.frames import check_columns
 
 TARGETS = ("label", "labels", "target", "targets", "y")
 Columns = str | Sequence[str] | None
@@ -54,6 +54,21 @@ def samples_of(
         return _joined(x, np.concatenate), _joined(y, np.concatenate)
     x, y = zip(*_pairs(source, length, kind), strict=True)
     return _joined(x, np.stack), _joined(y, np.stack)
+
+
+def input_columns(source: Any, inputs: Columns, targets: str | None) -> tuple[Any, ...]:  # noqa: ANN401
+    """Names of the columns that `samples_of` takes as inputs; none of a source without columns.
+
+    Args:
+        source: see `samples_of`.
+        inputs: see `samples_of`.
+        targets: see `samples_of`.
+    """
+    if not hasattr(source, "columns") and not hasattr(source, "column_names"):
+        return ()
+    names = column_names(source)
+    target = _target(targets, names)
+    return tuple(_chosen([name for name in names if name != target], inputs, names))
 
 
 def _length(source: Any, kind: str) -> int:  # noqa: ANN401
@@ -123,19 +138,8 @@ def _of_columns(
     inputs: Columns,
     targets: str | None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    names = column_names(source)
-    if targets is None:
-        usual = [name for name in TARGETS if name in names]
-        if len(usual) != 1:
-            raise ValueError(f"targets must name the column of the targets, one of {names}")
-        targets = usual[0]
-    if targets not in names:
-        raise ValueError(
-            f"data must have a column {targets!r}, got {names}"
-            if isinstance(targets, str)
-            else f"targets must be the name of one column, one of {names}, got {targets!r}"
-        )
-    chosen = _chosen([name for name in names if name != targets], inputs, names)
+    chosen = input_columns(source, inputs, targets)
+    targets = _target(targets, column_names(source))
     x = [_column(source, name) for name in chosen]
     check_columns(zip(chosen, x, strict=True))
     is_array = len(x) == 1 and x[0].ndim > 1
@@ -145,6 +149,22 @@ def _of_columns(
             f"inputs must be one column of arrays or several of numbers, got samples of {shapes}"
         )
     return (x[0] if is_array else np.stack(x, axis=1)), _column(source, targets)
+
+
+def _target(targets: str | None, names: list[str]) -> str:
+    """Column of the targets; the only usual one where none is named."""
+    if targets is None:
+        usual = [name for name in TARGETS if name in names]
+        if len(usual) != 1:
+            raise ValueError(f"targets must name the column of the targets, one of {names}")
+        return usual[0]
+    if targets not in names:
+        raise ValueError(
+            f"data must have a column {targets!r}, got {names}"
+            if isinstance(targets, str)
+            else f"targets must be the name of one column, one of {names}, got {targets!r}"
+        )
+    return targets
 
 
 def _chosen(others: list[str], inputs: Columns, names: list[str]) -> list[str]:

@@ -58,7 +58,8 @@ def plain(value: object) -> Any:  # noqa: ANN401 - numbers, texts, lists, mappin
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, type) or callable(value) or value is None:
         return None
-    return {"kind": type(value).__name__, **(_chosen(value) if is_dataclass(value) else {})}
+    kind = {} if isinstance(value, Objective) else {"kind": type(value).__name__}
+    return {**kind, **(_chosen(value) if is_dataclass(value) else {})}
 
 
 def _chosen(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass

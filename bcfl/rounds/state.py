@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 from bcfl.architecture.model import Model
+from bcfl.data.clients import ClientData
+from bcfl.data.streams import Schedule
 from bcfl.hypotheses.association import Association
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
@@ -110,6 +112,15 @@ class FederationState:
     def round(self) -> int:
         """Rounds done."""
         return self.hypotheses.round
+
+    def time_step(self, clients: Sequence[ClientData]) -> int:
+        """Time step of the last round, from 0; that of the start before the first round.
+
+        Args:
+            clients: with the data of all time steps.
+        """
+        planned = self.planned_rounds or self.round
+        return Schedule.of(clients, planned).step(self.round - 1) if self.round else 0
 
     def check_continues(
         self, clients: Sequence[str], num_parameters: int, dtype: torch.dtype, origin: Origin

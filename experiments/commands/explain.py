@@ -75,6 +75,8 @@ def in_words(report: ClientReport, history: RunHistory) -> Iterator[str]:
         history: the run.
     """
     group = "" if report.group is None else f", true group {report.group}"
+    if report.concepts:
+        group += f" at time step {report.time_step} (over steps: {report.concepts})"
     yield f"{report.client}{group}"
     yield from _part("data", _data(report))
     yield from _part("where", [_where(report)])
@@ -95,7 +97,8 @@ def _data(report: ClientReport) -> list[str]:
     shares = ", ".join(f"{c} ({report.classes[c] / total:.0%})" for c in common)
     present = int((report.classes > 0).sum())
     of = f"{present} classes, most of them" if present > len(common) else "classes"
-    return [f"{sizes} samples of {of} {shares}"]
+    steps = "" if report.time_step is None else " of all time steps,"
+    return [f"{sizes} samples{steps} of {of} {shares}"]
 
 
 def _where(report: ClientReport) -> str:
@@ -183,7 +186,8 @@ def _gains(report: ClientReport, method: str) -> list[str]:
     chances = {f"cluster {c}": p for c, p in enumerate(report.probabilities)}
     others.sort(key=lambda score: -chances.get(score.model, -1.0))
     width = max(len(served.model), *(len(score.model) + 6 for score in others))
-    title = f"on its {served.num_samples} test samples"
+    step = "" if report.time_step is None else f" of time step {report.time_step}"
+    title = f"on its {served.num_samples} test samples{step}"
     width = max(width, len(title))
     lines = [f"{title:{width}}  accuracy     NLL"]
     for score in (served, *others):

@@ -78,6 +78,7 @@ def uncertainty(
         evaluate_run,
         finetuning_notes,
         named_predictive,
+        step_notes,
     )
     from experiments.runs.files import RunFiles, write_aside
 
@@ -94,7 +95,7 @@ def uncertainty(
     write_aside(files.uncertainty, as_json(results))
     write_aside(files.uncertainty_page, render(index.name, results, notes))
     screen = console()
-    for note in notes:
+    for note in [*step_notes(results), *notes]:
         screen.print(f"note: {note}", soft_wrap=True)
     _show(screen, results)
     screen.print(f"numbers {files.uncertainty}", soft_wrap=True)

@@ -15,7 +15,8 @@ from scipy import sparse
 from scipy.special import entr
 
 from bcfl import ClientData, Method, Run
-from bcfl.data import TEST, Schedule, at_step
+from bcfl.analysis import TrueGroups
+from bcfl.data import TEST, at_step, num_steps
 from bcfl.hypotheses import UNSEEN, best_matching, smoothed_associations
 from experiments.partitions import occurrences
 from experiments.runs.files import Pair
@@ -37,7 +38,7 @@ class Peer:
 
     Attributes:
         client: name of the other client.
-        group: its true group, None if unknown.
+        group: its true group after the last round, None if unknown.
         latest: probability after the last round that both clients share a cluster.
         mean: mean over all rounds of the probability that both were associated with one cluster.
     """
@@ -56,8 +57,10 @@ class ClientReport:
 
     Attributes:
         client: its name.
-        group: true group, None if unknown.
-        num_samples: samples by view.
+        group: true group after the last round, None if unknown.
+        concepts: true groups at all time steps, such as `0 1 1`; empty where it does not change.
+        time_step: of its test samples, that of the last round; None where the data have one.
+        num_samples: samples by view, over all time steps.
         classes: (classes,) int64 samples by class over all views, up to the last class present.
         probabilities: (clusters,) association probabilities after the last round; zero if unseen.
         filtered: (rounds, clusters) association probabilities given the rounds up to each round.
@@ -73,6 +76,8 @@ class ClientReport:
 
     client: str
     group: int | None
+    concepts: str
+    time_step: int | None
     num_samples: Mapping[str, int]
     classes: NDArray[np.int64]
     probabilities: Matrix
@@ -162,11 +167,16 @@ class RunHistory:
         return sparse.csr_array(sparse.hstack(history) / np.sqrt(len(history)))
 
     def _client_report(self, row: int, scores: Sequence[ModelScore]) -> ClientReport:
-        data = self.clients[row]
+        data, groups = self.clients[row], self.run.groups
         latest, factor = self._believed[row], self._rounds_together
         mean = (factor @ factor[[row]].T).toarray()[:, 0]
         peers = [
-            Peer(other.client, other.group, float(latest[index]), float(mean[index]))
+            Peer(
+                other.client,
+                groups.get(other.client),
+                float(latest[index]),
+                float(mean[index]),
+            )
             for index, other in enumerate(self.clients)
             if index != row
         ]
@@ -175,8 +185,10 @@ class RunHistory:
         entropy, association_uncertainty = self._uncertainty(data)
         return ClientReport(
             client=data.client,
-            group=data.group,
-            num_samples=data.num_samples,
+            group=groups.get(data.client),
+            concepts=_concepts(groups, data.client),
+            time_step=self.time_step if num_steps(self.clients) > 1 else None,
+            num_samples=_over_steps(data.num_samples),
             classes=occurrences(labels),
             probabilities=self.latest[row],
             filtered=np.array([matrix[row] for matrix in self.filtered]),
@@ -194,6 +206,19 @@ class RunHistory:
         run = replace(self.run, executor=None)
         prediction = run.predict(data.client, views[TEST].inputs)
         return float(prediction.entropy.mean()), float(prediction.association_uncertainty.mean())
+
+
+def _concepts(groups: Mapping[str, int | None], client: str) -> str:
+    return groups.text(client) if isinstance(groups, TrueGroups) and groups.change else ""
+
+
+def _over_steps(num_samples: Mapping[str, int]) -> dict[str, int]:
+    """Samples by kind of view, such as `train`, over all time steps."""
+    sizes: dict[str, int] = {}
+    for name, count in num_samples.items():
+        kind = name.partition(":")[0]
+        sizes[kind] = sizes.get(kind, 0) + count
+    return sizes
 
 
 def read_history(folder: Path, pair: Pair) -> RunHistory:
@@ -215,14 +240,13 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
     filtered = [smoothed_associations(history[:number], number) for number in numbers]
     smoothed = [smoothed_associations(history, number) for number in numbers]
     aggregation = restored.federation.method.aggregation
-    schedule = Schedule.of(restored.clients, planned)
     return RunHistory(
         pair=pair,
         method=restored.federation.method,
         rounds=planned,
         run=restored.run,
         clients=restored.clients,
-        time_step=schedule.step(state.round - 1),
+        time_step=state.time_step(restored.clients),
         latest=latest,
         filtered=matched_clusters([*filtered, latest])[:-1],
         smoothed=matched_clusters([*smoothed, latest])[:-1],

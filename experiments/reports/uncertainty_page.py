@@ -23,7 +23,7 @@ from experiments.reports.pictures.trust_tips import (
     ood_tips,
     risk_tips,
 )
-from experiments.reports.uncertainty_results import Result
+from experiments.reports.uncertainty_results import Result, step_notes
 from experiments.reports.uncertainty_table import (
     ScoreTable,
     association_table,
@@ -85,7 +85,9 @@ def render(name: str, results: Sequence[Result], unfinished: Sequence[str] = ())
         "uncertainty.html.jinja",
         f"{name} – uncertainty",
         name=name,
-        note=(TUNED if any(result.tuned for result in results) else "") + SEEDS,
+        note="".join(f"{note[0].upper()}{note[1:]}. " for note in step_notes(results))
+        + (TUNED if any(result.tuned for result in results) else "")
+        + SEEDS,
         warnings=[*unfinished, *edge_warnings(results)],
         sections=_sections(results),
     )

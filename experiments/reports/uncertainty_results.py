@@ -41,6 +41,8 @@ class Result:
         association: scores of the pairs of clients, see `bcfl.analysis.pairs`; they do not depend
             on the rule.
         finetunes: whether clients fine-tune the models of the method, which is not scored here.
+        time_step: of the samples that are scored, from 0.
+        num_steps: time steps of the data.
     """
 
     pair: Pair
@@ -50,6 +52,8 @@ class Result:
     predictions: Predicted
     association: Mapping[str, float] = field(default_factory=dict)
     finetunes: bool = False
+    time_step: int = 0
+    num_steps: int = 1
 
     @property
     def label(self) -> str:
@@ -131,6 +135,20 @@ def finetuning_notes(results: Sequence[Result]) -> list[str]:
     ]
 
 
+def step_notes(results: Sequence[Result]) -> list[str]:
+    """A note on the time step whose samples are scored, where the data have several."""
+    of_step: dict[int, dict[str, None]] = {}
+    for result in results:
+        if result.num_steps > 1:
+            of_step.setdefault(result.time_step, {})[str(result.pair)] = None
+    return [
+        ("" if len(of_step) == 1 else f"{', '.join(pairs)}: ")
+        + f"scored on the test samples and the true groups of time step {step}, that of the last "
+        f"round (there are {results[0].num_steps}, counted from 0)"
+        for step, pairs in sorted(of_step.items())
+    ]
+
+
 def _results(evaluation: UncertaintyEvaluation, pair: Pair, query: Query) -> Iterator[Result]:
     yield _result(evaluation, pair, PLAIN, query.by, tuned=False)
     curved = any(p.curved for hypothesis in evaluation.run.hypotheses for p in hypothesis.clusters)
@@ -154,6 +172,8 @@ def _result(
         parts=parts,
         predictions=joined(list(predictions.values())),
         association=_association(evaluation.run),
+        time_step=evaluation.time_step,
+        num_steps=evaluation.num_steps,
     )
 
 
@@ -181,6 +201,7 @@ def as_json(results: Sequence[Result]) -> str:
             "tuned": result.tuned,
             "prior_precision": result.rule.prior_precision,
             "temperature": result.rule.temperature,
+            **({"time_step": result.time_step} if result.num_steps > 1 else {}),
             "part": part,
             "scores": _finite(scores),
             "association": _finite(result.association),

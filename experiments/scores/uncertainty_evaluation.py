@@ -2,7 +2,8 @@
 
 Prior precision and temperature are tuned (see `Run.tuned`) on held-out training samples where the
 run has them; otherwise on a third of each client's test samples, and the remaining two thirds are
-scored, whether or not anything was tuned.
+scored, whether or not anything was tuned. In a stream, samples and true groups are those of the
+time step of the last round.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import torch
 
 from bcfl import ClientData, Prediction, PredictionRule, Run
 from bcfl.analysis import ValuePrediction
-from bcfl.data import TEST, VALIDATION
+from bcfl.data import TEST, VALIDATION, at_step, num_steps
 from bcfl.executors import Executor, LoopExecutor
 from bcfl.hypotheses import UNSEEN, Membership
 from bcfl.runtime import generator
@@ -38,7 +39,7 @@ class UncertaintyEvaluation:
 
     Attributes:
         run: the run.
-        clients: data of its clients.
+        clients: data of its clients, of all time steps.
         seed: seed of the run; draws tuning samples, out-of-distribution samples and noise.
     """
 
@@ -46,13 +47,30 @@ class UncertaintyEvaluation:
     clients: Sequence[ClientData]
     seed: int
 
+    @property
+    def time_step(self) -> int:
+        """Time step whose samples are scored, that of the last round."""
+        return self.run.state.time_step(self.clients)
+
+    @property
+    def num_steps(self) -> int:
+        """Number of time steps of the data."""
+        return num_steps(self.clients)
+
+    @cached_property
+    def present(self) -> tuple[ClientData, ...]:
+        """The clients with their samples of the time step."""
+        if self.num_steps == 1:
+            return tuple(self.clients)
+        return tuple(at_step(data, self.time_step) for data in self.clients)
+
     @cached_property
     def tested(self) -> tuple[ClientData, ...]:
         """The clients with test samples, each with a view of tuning samples."""
-        if any(len(data.views.get(VALIDATION, ())) for data in self.clients):
-            return tuple(_validated(data) for data in self.clients if data.views.get(TEST))
+        if any(len(data.views.get(VALIDATION, ())) for data in self.present):
+            return tuple(_validated(data) for data in self.present if data.views.get(TEST))
         return tuple(
-            _divided(data, self.seed) for data in self.clients if len(data.views.get(TEST, ())) > 1
+            _divided(data, self.seed) for data in self.present if len(data.views.get(TEST, ())) > 1
         )
 
     def tuned(self, rule: PredictionRule) -> PredictionRule:
@@ -97,7 +115,7 @@ class UncertaintyEvaluation:
         """The run with an executor that holds its clients, from which OOD scores are computed."""
         if self.run.executor is not None:
             return self.run
-        return replace(self.run, executor=_holding(self.clients, self.run, self.seed))
+        return replace(self.run, executor=_holding(self.present, self.run, self.seed))
 
     @cached_property
     def _clusters(self) -> dict[str, int]:
@@ -109,8 +127,10 @@ class UncertaintyEvaluation:
     @cached_property
     def _source(self) -> Mapping[str, int]:
         """Source of each client's samples: its true group if all are known, else its cluster."""
-        groups = {data.client: data.group for data in self.tested if data.group is not None}
-        return groups if len(groups) == len(self.tested) else self._clusters
+        names = [data.client for data in self.tested]
+        known = {name: self.run.groups.get(name) for name in names}
+        groups = {name: group for name, group in known.items() if group is not None}
+        return groups if len(groups) == len(names) else self._clusters
 
     @cached_property
     def _served_together(self) -> list[list[ClientData]]:
@@ -198,7 +218,7 @@ def _client_predictions(
 def _validated(data: ClientData) -> ClientData:
     """The client with its validation samples as tuning samples."""
     held_out = data.views.get(VALIDATION, data.views[TEST].take(torch.arange(0)))
-    return ClientData(data.client, {**data.views, TUNING: held_out}, data.group)
+    return replace(data, views={**data.views, TUNING: held_out})
 
 
 def _divided(data: ClientData, seed: int) -> ClientData:
@@ -210,4 +230,4 @@ def _divided(data: ClientData, seed: int) -> ClientData:
         TUNING: test.take(order[:first].sort().values),
         TEST: test.take(order[first:].sort().values),
     }
-    return ClientData(data.client, views, data.group)
+    return replace(data, views=views)

@@ -53,6 +53,23 @@ def test_validation_samples_tune_and_all_test_samples_are_scored(evaluation):
         assert after.views["test"] is before.views["test"]
 
 
+def test_samples_and_groups_of_a_stream_are_those_of_its_last_step():
+    digits, method = datasets.load("optdigits"), build("ifca", num_clusters=2)
+    stream = partitions.stream(digits, clients=4, steps=3, order="multi-task", seed=1)
+    run = Federation(stream, models.mlp((1, 8, 8), 8, 10), method).run(3)
+    last = UncertaintyEvaluation(run, stream, 1)
+    assert (last.time_step, last.num_steps) == (2, 3)
+    latest = {client: concepts[2] for client, concepts in stream.concepts.items()}
+    assert last._source == latest
+    for before, after in zip(stream, last.tested, strict=True):
+        both = rows(after.views[TUNING].inputs) | rows(after.views["test"].inputs)
+        assert both == rows(before.views["test:2"].inputs)
+        others = [
+            d.views["test"].inputs for d in last.tested if latest[d.client] != latest[before.client]
+        ]
+        assert rows(last._ood_inputs(after, 5)) <= rows(torch.cat(others))
+
+
 def test_predictions_are_those_of_the_mixture_that_serves_the_client(evaluation):
     predictions = evaluation.predictions(PredictionRule(temperature=2.0))
     assert list(predictions) == list(evaluation.run.clients)
@@ -75,9 +92,7 @@ def test_out_of_distribution_samples_are_of_other_groups(evaluation):
         ood = rows(evaluation._ood_inputs(data, 5))
         assert len(ood) == 5
         assert ood <= of_group[1 - data.group]
-    unknown = UncertaintyEvaluation(
-        evaluation.run, [replace(d, group=None) for d in evaluation.clients], 1
-    )
+    unknown = UncertaintyEvaluation(replace(evaluation.run, groups={}), evaluation.clients, 1)
     clusters = evaluation.run.association_probabilities().argmax(1)
     for row, data in enumerate(unknown.tested):
         allowed = [
