@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing.style import INK, NARROW, WIDTH, mark_rounds, panels, whole_numbers, wrapped
+from bcfl.drawing.style import (
+    INK,
+    NARROW,
+    WIDTH,
+    bottom_panels,
+    figure_of,
+    mark_rounds,
+    panels,
+    spread,
+    whole_numbers,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +28,8 @@ if TYPE_CHECKING:
 Sizes = Sequence[Sequence[int]]
 TITLE = 30
 """Letters above a panel."""
+LINE = 0.165
+"""Height of a label beside a panel, inches."""
 MAP, DARKEST, LIGHTEST = "cividis", 0.12, 0.92
 """Colours of clusters: a map of matplotlib, and its range that is used."""
 MIDDLE, WHITE = 0.5, 0.25
@@ -39,9 +52,10 @@ def draw_cluster_sizes(
         figure.set_layout_engine("constrained", wspace=0.09)
     for place, (method, rows) in zip(axes, sizes.items(), strict=True):
         _draw_panel(place, method, table(rows))
-    for place in axes[::columns]:
+    alone = bool(given) or columns == 1
+    for place in axes if alone else axes[::columns]:
         place.set_ylabel("clients")
-    for place in axes[-3:] if columns > 1 else axes:
+    for place in axes if alone else bottom_panels(axes, columns):
         place.set_xlabel("round")
     return figure
 
@@ -96,21 +110,33 @@ def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
             linewidth=0.4,
             gid=f"cluster-{method}-{cluster}",
         )
-        if len(sizes) and sizes[-1, cluster]:
-            middle = bottom[-1] + sizes[-1, cluster] / 2
-            axes.annotate(
-                f"{cluster}: {sizes[-1, cluster]}",
-                (edges[-1], middle),
-                (4, 0),
-                va="center",
-                fontsize=9,
-                textcoords="offset points",
-                color=INK,
-                annotation_clip=False,
-            )
         bottom = top
     mark_rounds(axes, method, len(sizes))
     axes.set_title(wrapped(method, TITLE), loc="left")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(0, max(1, bottom.max(initial=1)))
     axes.xaxis.set_major_locator(whole_numbers())
+    axes.yaxis.set_major_locator(whole_numbers())
+    if len(sizes):
+        _label_ends(axes, sizes[-1])
+
+
+def _label_ends(axes: Axes, last: NDArray[np.int64]) -> None:
+    """Number and size of each cluster beside its band, apart from each other."""
+    used = np.flatnonzero(last)
+    middles = ((np.cumsum(last) - last / 2) / axes.get_ylim()[1])[used].tolist()
+    high = axes.bbox.height / figure_of([axes]).dpi
+    gap = min(LINE / high, 1 / max(1, len(used)))
+    places = spread(middles, gap, gap / 2, 1 - gap / 2)
+    for cluster, place in zip(used, places, strict=True):
+        axes.annotate(
+            f"{cluster}: {last[cluster]}",
+            (1, place),
+            (4, 0),
+            va="center",
+            fontsize=9,
+            xycoords="axes fraction",
+            textcoords="offset points",
+            color=INK,
+            annotation_clip=False,
+        )

@@ -117,7 +117,7 @@ def whole_numbers() -> MaxNLocator:
     """Locator of few ticks at integers."""
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
+    return MaxNLocator(nbins=6, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
 
 
 def panels(
@@ -146,6 +146,20 @@ def panels(
     for unused in grid[count:]:
         unused.set_axis_off()
     return figure, list(grid[:count])
+
+
+def bottom_panels(places: Sequence[Axes], columns: int) -> list[Axes]:
+    """The panels whose horizontal axes are labelled.
+
+    They are those of the last row, and of the one above where that is longer, so that a row has
+    labels below all of its panels or below none.
+
+    Args:
+        places: row by row.
+        columns: number of panels in a row.
+    """
+    last = (len(places) - 1) % columns + 1
+    return list(places[-last:] if last == columns else places[-last - columns :])
 
 
 def figure_of(given: Sequence[Axes]) -> Figure:

@@ -88,8 +88,8 @@ def known(columns: Sequence[Column], results: Mapping[str, Mapping[str, Any]]) -
     return [c for c in columns if all(c.metric in row for row in results.values())]
 
 
-def fewer_seeds(results: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Number of seeds of the rows that have fewer than another row.
+def unequal_seeds(results: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Number of seeds of each row where rows differ in it; empty where they do not.
 
     Args:
         results: metrics by row, as in `summary.json`.
@@ -98,17 +98,17 @@ def fewer_seeds(results: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
         name: max((len(found["values"]) for found in row.values()), default=0)
         for name, row in results.items()
     }
-    most = max(counts.values(), default=0)
-    return {name: count for name, count in counts.items() if count < most}
+    return counts if len(set(counts.values())) > 1 else {}
 
 
-def explain_marks(num_rows: int, num_seeds: int, *, paired: bool) -> str:
+def explain_marks(num_rows: int, num_seeds: int, *, paired: bool, marked: bool = True) -> str:
     """What the marks of a table mean, or why it has none; empty for a single row.
 
     Args:
         num_rows: methods compared.
         num_seeds: seeds of each.
         paired: whether a seed is the same data for all.
+        marked: whether there is a mark.
     """
     if num_rows < 2:
         return ""
@@ -122,6 +122,11 @@ def explain_marks(num_rows: int, num_seeds: int, *, paired: bool) -> str:
             f"No best method is marked: to show that one of {num_rows} is better than every other "
             f"needs at least {least} seeds (paired Wilcoxon tests, Holm, level {LEVEL}), and there "
             f"{'are' if num_seeds > 1 else 'is'} {num_seeds}."
+        )
+    if not marked:
+        return (
+            "No best method is marked: in no column is one better than every other by paired "
+            f"Wilcoxon tests over {num_seeds} seeds (Holm, level {LEVEL})."
         )
     return (
         f"{BEST} better than every other method (accuracy, F1, ARI, AMI, homogeneity, "

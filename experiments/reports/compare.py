@@ -19,8 +19,8 @@ from experiments.reports.columns import (
     UNKNOWN,
     Column,
     explain_marks,
-    fewer_seeds,
     known,
+    unequal_seeds,
 )
 from experiments.runs.index import Contents
 from experiments.runs.plan import read_description
@@ -128,8 +128,11 @@ def _seeds_by_method(folder: Path) -> dict[str, set[int]]:
 
 
 def columns_of(results: Mapping[str, Metrics]) -> list[Column]:
-    """The columns of a table, those of numbers or labels where these are predicted."""
-    return [*COLUMNS[:5], *known(OF_SOME, results), *COLUMNS[5:]]
+    """The columns of a table: those of groups, numbers or labels where these are known."""
+    agrees = any(row.get(ARI.metric, MISSING)["mean"] is not None for row in results.values())
+    shown = [column for column in COLUMNS if agrees or column is not ARI]
+    scores = shown.index(ECE) + 1
+    return [*shown[:scores], *known(OF_SOME, results), *shown[scores:]]
 
 
 def text(column: Column, statistic: Mapping[str, Any], plus_minus: str = "±") -> str:
@@ -192,17 +195,17 @@ def aligned(
         columns.append([f"{column.title}  ", *cells])
     columns.append([" trainings requested / run", *map(_trainings, results.values())])
     lines = _side_by_side(columns[0], columns[1:], width)
-    return [*lines, *_note(results, paired, rounds)]
+    return [*lines, *_note(results, paired, rounds, marked=any(best.values()))]
 
 
 def named_rows(results: Mapping[str, Metrics]) -> list[str]:
-    """Names of rows, with the number of seeds where that is less than of another row.
+    """Names of rows, with their numbers of seeds where these differ.
 
     Args:
         results: metrics by name of the row.
     """
-    fewer = fewer_seeds(results)
-    told = {name: f" ({count} seed{'s' * (count != 1)})" for name, count in fewer.items()}
+    counts = unequal_seeds(results)
+    told = {name: f" ({count} seed{'s' * (count != 1)})" for name, count in counts.items()}
     return [name + told.get(name, "") for name in results]
 
 
@@ -251,10 +254,14 @@ def unequal(rounds: Mapping[str, int]) -> str:
 
 
 def _note(
-    results: Mapping[str, Metrics], paired: bool, rounds: Mapping[str, int] | None
+    results: Mapping[str, Metrics],
+    paired: bool,
+    rounds: Mapping[str, int] | None,
+    *,
+    marked: bool,
 ) -> list[str]:
     seeds = max(len(row["seconds"]["values"]) for row in results.values())
-    note = explain_marks(len(results), seeds, paired=paired)
+    note = explain_marks(len(results), seeds, paired=paired, marked=marked)
     spread = SPREAD if seeds > 1 else ""
     lines = [averaged(rounds or {}), unequal(rounds or {}), note, spread]
     return [part for line in lines for part in textwrap.wrap(line, WIDTH)]
@@ -289,7 +296,7 @@ def latex(
             shown = text(column, row.get(column.metric, MISSING), r"$\pm$ ").replace(UNKNOWN, "--")
             cells.append(rf"\textbf{{{shown}}}" if name == best[column.metric] else shown)
         lines.append(rf"{' & '.join(cells)} \\")
-    note = [f"% {line}" for line in _note(results, paired, rounds)]
+    note = [f"% {line}" for line in _note(results, paired, rounds, marked=any(best.values()))]
     return [*lines, r"\bottomrule", *note, r"\end{tabular}"]
 
 

@@ -16,10 +16,11 @@ from experiments.reports.columns import (
     MACRO_F1,
     NLL,
     OF_SOME,
+    UNKNOWN,
     Column,
     explain_marks,
-    fewer_seeds,
     known,
+    unequal_seeds,
 )
 from experiments.reports.pictures.cost import unit_of
 from experiments.runs.run_folder import RunFolder
@@ -48,7 +49,7 @@ class Table:
         columns: the columns.
         rows: cells by method, in the order of the columns.
         note: what its marks mean, or why there is none.
-        seeds: number of seeds of the methods that have fewer than another.
+        seeds: number of seeds of each method where methods differ in it.
     """
 
     columns: Sequence[Column]
@@ -74,6 +75,9 @@ COLUMNS = (
         title="F1 by samples", unit="%", metric="weighted_f1", better=1, format=".1f", factor=100.0
     ),
 )
+
+OF_GROUPS = ("ari", "ami")
+"""Metrics that are known where true groups are."""
 
 AGREEMENT_COLUMNS = (
     Column(title="ARI", metric="mean_ari", better=1, format="z.3f"),
@@ -124,10 +128,18 @@ def _table(
     run: RunFolder, methods: Sequence[str], columns: Sequence[Column], paired: bool
 ) -> Table:
     paired = paired and len({run.seeds(method) for method in methods}) == 1
-    cells = [_column(run, methods, column, paired) for column in columns]
-    rows = dict(zip(methods, zip(*cells, strict=True), strict=True))
-    note = explain_marks(len(methods), len(run.seeds(methods[0])), paired=paired)
-    return Table(columns, rows, note, fewer_seeds({m: run.summary[m] for m in methods}))
+    found = [(column, _column(run, methods, column, paired)) for column in columns]
+    shown = [(column, cells) for column, cells in found if not _has_no_groups(column, cells)]
+    rows = dict(zip(methods, zip(*(cells for _, cells in shown), strict=True), strict=True))
+    marked = any(cell.best for _, cells in shown for cell in cells)
+    note = explain_marks(len(methods), len(run.seeds(methods[0])), paired=paired, marked=marked)
+    columns = [column for column, _ in shown]
+    return Table(columns, rows, note, unequal_seeds({m: run.summary[m] for m in methods}))
+
+
+def _has_no_groups(column: Column, cells: Sequence[Cell]) -> bool:
+    """Whether a column is of the agreement with groups, which are not known."""
+    return column.metric in OF_GROUPS and all(cell.mean == UNKNOWN for cell in cells)
 
 
 def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:

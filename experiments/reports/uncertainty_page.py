@@ -29,7 +29,9 @@ from experiments.reports.uncertainty_table import (
     association_table,
     header_groups,
     num_text_columns,
+    plain,
     score_tables,
+    tuned_seeds,
     tuned_table,
 )
 from experiments.scores.client_predictions import ClientPredictions, ClientValues, Predicted
@@ -56,6 +58,7 @@ class Section:
         cells: table, header first.
         groups: headings above those of the last columns, with their numbers of columns.
         tuned: second table, of tuned values, header first.
+        tuned_seeds: order of the seeds in it.
         svg: figure as an SVG element, or empty.
     """
 
@@ -65,6 +68,7 @@ class Section:
     cells: Sequence[Sequence[str]] = ()
     groups: Sequence[tuple[str, int]] = ()
     tuned: Sequence[Sequence[str]] = ()
+    tuned_seeds: Sequence[int] = ()
     svg: str = ""
 
     @property
@@ -127,19 +131,20 @@ def _named(result: Result) -> str:
 def _at_edge(
     quantity: str, values: Mapping[str, float | None], grid: Sequence[float], effect: str = ""
 ) -> str:
-    ends = [f"{v:g} ({name})" for name, v in values.items() if v in (grid[0], grid[-1])]
+    ends = [f"{plain(v)} ({name})" for name, v in values.items() if v in (grid[0], grid[-1])]
     if not ends:
         return ""
     more = f" and {len(ends) - SHOWN_EDGES} more" if len(ends) > SHOWN_EDGES else ""
     return (
-        f"Tuned {quantity} at an end of the values tried, {grid[0]:g} to {grid[-1]:g}: "
+        f"Tuned {quantity} at an end of the values tried, {plain(grid[0])} to {plain(grid[-1])}: "
         f"{'; '.join(ends[:SHOWN_EDGES])}{more}. A better value may lie beyond.{effect}"
     )
 
 
 def _sections(results: Sequence[Result]) -> list[Section]:
     tables = [_section(one) for one in score_tables(results)]
-    tables[0] = replace(tables[0], tuned=tuned_table(results))
+    tuned, seeds = tuned_table(results), tuned_seeds(results)
+    tables[0] = replace(tables[0], tuned=tuned, tuned_seeds=seeds)
     associations = Section(
         id="associations",
         title="Associations",
@@ -167,7 +172,9 @@ def _figures(results: Sequence[Result]) -> list[Section]:
             "reliability",
             "Reliability",
             "Confidence is the probability of the predicted class, or that a label is present; on "
-            "the diagonal it equals the share that is right, or present.",
+            "the diagonal it equals the share that is right, or present. Bars: 95 % intervals "
+            "after Wilson; grey numbers above a panel: samples in a bin, a row for each kind of "
+            "prediction.",
             lambda: draw_calibration(shown),
             calibration_tips(shown),
         ),

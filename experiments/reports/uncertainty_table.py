@@ -262,17 +262,16 @@ def tuned_table(results: Sequence[Result]) -> list[list[str]]:
         results: at least one result.
 
     Returns:
-        Rows of equal length; none where nothing was tuned.
+        Rows of equal length; none where nothing was tuned. Values are in the order of
+        `tuned_seeds`; one that all seeds have in common is there once.
     """
-    rows: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    seeds = tuned_seeds(results)
+    rows: dict[tuple[str, str], dict[str, dict[int, str]]] = {}
     for result in results:
         if result.tuned:
-            other = "noise variance" if result.predictions.kind == "gaussian" else "temperature"
-            known = {"prior precision": result.rule.prior_precision, other: result.rule.temperature}
             row = rows.setdefault((result.pair.method, result.rule.predictive), {})
-            for name, value in known.items():
-                if value is not None:
-                    row.setdefault(name, {})[_plain(value)] = None
+            for name, value in _tuned(result).items():
+                row.setdefault(name, {})[result.pair.seed] = plain(value)
     columns = [
         name
         for name in ("prior precision", "temperature", "noise variance")
@@ -280,25 +279,49 @@ def tuned_table(results: Sequence[Result]) -> list[list[str]]:
     ]
     head = [["method", "prediction", *columns]] if rows else []
     return head + [
-        [*names, *(" · ".join(row.get(column, [UNKNOWN])) for column in columns)]
+        [*names, *(_joined(row.get(column, {}), seeds) for column in columns)]
         for names, row in rows.items()
     ]
 
 
-def _plain(value: float) -> str:
+def tuned_seeds(results: Sequence[Result]) -> list[int]:
+    """Seeds of which a value was tuned, ascending."""
+    return sorted({result.pair.seed for result in results if result.tuned})
+
+
+def _tuned(result: Result) -> dict[str, float]:
+    other = "noise variance" if result.predictions.kind == "gaussian" else "temperature"
+    known = {"prior precision": result.rule.prior_precision, other: result.rule.temperature}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _joined(values: Mapping[int, str], seeds: Sequence[int]) -> str:
+    """Values by seed in the order of the seeds, one that all have in common once."""
+    shown = [values.get(seed, UNKNOWN) for seed in seeds]
+    return shown[0] if len(set(shown)) == 1 else " · ".join(shown)
+
+
+def plain(value: float) -> str:
+    """A value in three digits, without powers of ten where it is large.
+
+    Args:
+        value: above 0.
+    """
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def chosen_values(results: Sequence[Result]) -> list[str]:
-    """Tuned values, one line per method and rule with all seeds.
+    """Tuned values, one line per method and rule with all seeds in ascending order.
 
-    Prior precision and temperature T, or of numbers the noise variance.
+    Prior precision and temperature T, or of numbers the noise variance; values that all seeds have
+    in common are there once.
     """
-    lines: dict[str, list[str]] = {}
+    short = {"prior precision": "prior", "noise variance": "noise", "temperature": "T"}
+    lines: dict[str, dict[int, str]] = {}
     for result in results:
         if result.tuned:
-            name = "noise" if result.predictions.kind == "gaussian" else "T"
-            known = {"prior": result.rule.prior_precision, name: result.rule.temperature}
-            text = " ".join(f"{k} {v:.3g}" for k, v in known.items() if v is not None)
-            lines.setdefault(f"{result.pair.method} {result.rule.predictive}", []).append(text)
-    return [f"{name}: {' · '.join(dict.fromkeys(values))}" for name, values in lines.items()]
+            text = " ".join(f"{short[name]} {plain(v)}" for name, v in _tuned(result).items())
+            name = f"{result.pair.method} {result.rule.predictive}"
+            lines.setdefault(name, {})[result.pair.seed] = text
+    seeds = tuned_seeds(results)
+    return [f"{name}: {_joined(values, seeds)}" for name, values in lines.items()]

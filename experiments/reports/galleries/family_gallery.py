@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from bcfl.drawing import NARROW
-from experiments.reports.pictures import curves, support, temperature
+from experiments.reports.pictures import curves, segments, support, temperature
 from experiments.reports.pictures.drawing import Picture
 from experiments.runs.run_folder import RunFolder
 
@@ -71,16 +71,19 @@ def _temperature(run: RunFolder) -> Picture | None:
     if not series:
         return None
     several = any(len(run.seeds(method)) > 1 for method in series)
-    panel = curves.Panel(name="temperature", title="clustering temperature", series=series)
-    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
+    panel = curves.Panel(
+        name="temperature", title="clustering temperature", series=series, points=True
+    )
+    points = "Points: last round" + (
+        " of each seed; line: mean over seeds; band: minimum to maximum." if several else "."
+    )
     return Picture.of(
         lambda: temperature.draw_temperature(series, run.methods),
         "temperature",
         "Clustering temperature over rounds, by method",
         "Look for the first rise: it triggers the clustering of OCFL. The temperature is high "
         "where client updates diverge (0: parallel, 1: opposite), each from the model that its "
-        "client started from; points mark the last round."
-        f"{band} Methods with identical values share a line.",
+        f"client started from. {points} Methods with identical values share a line.",
         curves.round_tips([panel]),
         narrow=lambda: curves.draw_narrow_curves([panel], run.methods),
     )
@@ -97,14 +100,14 @@ def _segments(run: RunFolder) -> Picture | None:
     if not scores:
         return None
     return Picture.of(
-        partial(curves.draw_segments, scores),
+        partial(segments.draw_segments, scores),
         "segments",
         "F1 on the clients' test samples and on the hold-out set, by method",
         "Look for segments whose ends both lie far to the right: personalised models that still "
         "generalise. Personal: F1 on the clients' own test samples; general: F1 of the same models "
         "on a hold-out set of all classes; the gap is their difference. Means over all rounds and "
         "seeds.",
-        narrow=partial(curves.draw_segments, scores, NARROW),
+        narrow=partial(segments.draw_segments, scores, NARROW),
     )
 
 

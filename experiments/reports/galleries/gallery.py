@@ -13,6 +13,7 @@ from bcfl.drawing import (
     NARROW,
     GraphPicture,
     HypothesisLineage,
+    Memberships,
     draw_client_graphs,
     draw_cluster_sizes,
     draw_hypothesis_weights,
@@ -78,19 +79,25 @@ def _client_graph(run: RunFolder) -> Picture | None:
         "graph",
         f"Association graph of {len(picture.groups)} clients, by method",
         " ".join([look, *notes]),
-        _client_tips(picture),
+        _client_tips(picture, run.memberships()),
     )
 
 
-def _client_tips(picture: GraphPicture) -> dict[str, list[tuple[str, str]]]:
+def _client_tips(
+    picture: GraphPicture, beliefs: Mapping[str, Memberships]
+) -> dict[str, list[tuple[str, str]]]:
     """Client, true group and cluster of each marker, by id of its group of markers."""
     tips: dict[str, list[tuple[str, str]]] = {}
     for method, graph in picture.graphs.items():
+        known = beliefs.get(method)
+        sure = dict(zip(known.clients, known.probabilities, strict=True)) if known else {}
         for client in sorted(graph.groups) if graph is not None else ():
             group = graph.groups[client] if graph is not None else None
             label = "unknown" if group is None else str(group)
             cluster = graph.clusters[client] if graph is not None else -1
             served = f"cluster {cluster}" if cluster >= 0 else "no cluster yet"
+            if cluster >= 0 and client in sure:
+                served += f", probability {sure[client][cluster]:.1%}"
             text = f"{client}\n{method}: {served}" + ("" if group is None else f"\ngroup {label}")
             tips.setdefault(f"clients-{method}-group-{label}", []).append((client, text))
     return tips

@@ -1,4 +1,4 @@
-"""Metrics over rounds, one line per method, and personal against general F1."""
+"""Metrics over rounds, one line per method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from bcfl.drawing import (
     FAINT,
     INK,
     NARROW,
-    SHARES,
     WIDTH,
     mark_rounds,
     spread,
@@ -24,6 +23,7 @@ from experiments.reports.pictures.drawing import Picture
 from experiments.reports.pictures.method_styles import method_styles
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LETTER, SHORT = 0.078, 8
@@ -34,49 +34,7 @@ NAME, NARROW_LINE = 20, 34
 """Letters of the lines of a name beside its line, and in a narrow legend."""
 LEAST_SIDE = 2.2
 """Width of a panel of curves beside long names, inches."""
-PERSONAL, GENERAL = SHARES[0], SHARES[2]
 
-
-def draw_segments(scores: Mapping[str, tuple[float, float]], width: float = WIDTH) -> Figure:
-    """A segment per method from its F1 on the hold-out set to that on the clients' test samples.
-
-    Args:
-        scores: personal and general F1 by method, fractions.
-        width: of the figure, inches.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, 1.1 + 0.27 * len(scores)), layout="constrained")
-    axes = figure.subplots()
-    for row, (method, (personal, general)) in enumerate(scores.items()):
-        ends = 100 * general, 100 * personal
-        axes.plot(ends, (row, row), color=FAINT, linewidth=2.2, gid=f"segment-{method}", zorder=1)
-        axes.annotate(
-            f"gap {abs(ends[1] - ends[0]):.1f}",
-            (max(ends), row),
-            (8, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            color=INK,
-        )
-    rows = range(len(scores))
-    for place, colour, name in ((1, GENERAL, "general"), (0, PERSONAL, "personal")):
-        values = [100 * pair[place] for pair in scores.values()]
-        axes.scatter(values, rows, s=34, color=colour, edgecolor=INK, label=f"{name} F1", zorder=2)
-    axes.set_yticks(rows, list(scores))
-    axes.set_ylim(len(scores) - 0.5, -0.5)
-    axes.set_xlabel("macro-F1, %, mean over all rounds")
-    axes.margins(x=0.09 * WIDTH / width)
-    axes.grid(axis="x")
-    axes.tick_params(axis="y", length=0)
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2)
-    return figure
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Series = Mapping[str, NDArray[np.float64]]
 """(seeds, rounds) float64 values by method, NaN where unknown."""
@@ -96,6 +54,7 @@ class Panel:
         zoom: whether to fit the vertical axis to the values after the first fifth of the rounds.
         limits: minimum extent of the vertical axis.
         least: height of the vertical axis at least, where it is fitted to the values.
+        points: whether a point marks the last value of each seed.
     """
 
     name: str
@@ -105,6 +64,7 @@ class Panel:
     zoom: bool = False
     limits: tuple[float, float] | None = None
     least: float = 0.0
+    points: bool = False
 
 
 def picture(
@@ -257,6 +217,8 @@ def _draw_panel(axes: Axes, panel: Panel, styles: Styles) -> list[tuple[str, int
             axes.fill_between(rounds, low, high, color=style["color"], alpha=0.1, linewidth=0)
         (line,) = axes.plot(rounds, mean, gid=f"{panel.name}-line-{method}", **style)
         line.set(marker="o", markersize=5, markevery=lone_points(mean))
+        if panel.points:
+            mark_ends(axes, values, style["color"])
         for last in np.flatnonzero(np.isfinite(mean))[-1:].tolist():
             ends.append((method, last + 1, float(mean[last])))
     axes.set_title(panel.title, loc="left")
@@ -271,6 +233,19 @@ def _draw_panel(axes: Axes, panel: Panel, styles: Styles) -> list[tuple[str, int
         _leave_out_start(axes, panel)
     mark_rounds(axes, panel.name, max(v.shape[1] for v in panel.series.values()))
     return ends
+
+
+def mark_ends(axes: Axes, values: NDArray[np.float64], colour: str) -> None:
+    """A point at the last known value of each seed.
+
+    Args:
+        axes: the panel.
+        values: (seeds, rounds) values, NaN where unknown.
+        colour: of the points.
+    """
+    for curve in values:
+        for last in np.flatnonzero(np.isfinite(curve))[-1:].tolist():
+            axes.plot(last + 1, curve[last], "o", markersize=4.5, color=colour)
 
 
 def _leave_out_start(axes: Axes, panel: Panel) -> None:

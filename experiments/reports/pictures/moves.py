@@ -14,6 +14,7 @@ from bcfl.drawing import (
     GROUP_COLOURS,
     NARROW,
     WIDTH,
+    bottom_panels,
     is_narrow,
     panels,
     whole_numbers,
@@ -153,7 +154,7 @@ def draw_moves(methods: Mapping[str, Moves], columns: int = 2) -> Figure:
         _draw_panel(axes, method, moves)
     for axes in places[::columns]:
         axes.set_ylabel("cluster")
-    for axes in places[-columns:] if columns > 1 else places:
+    for axes in bottom_panels(places, columns) if columns > 1 else places:
         axes.set_xlabel("round")
     return figure
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing import FAINT, INK, mark_rounds, spread, whole_numbers
-from experiments.reports.pictures.curves import Series, Styles, seed_mean
+from experiments.reports.pictures.curves import Series, Styles, mark_ends, seed_mean
 from experiments.reports.pictures.method_styles import method_styles
 
 if TYPE_CHECKING:
@@ -72,11 +72,7 @@ def _draw_line(axes: Axes, values: NDArray[np.float64], method: str, styles: Sty
         low, high = known.min(axis=0).filled(np.nan), known.max(axis=0).filled(np.nan)
         axes.fill_between(rounds, low, high, color=style["color"], alpha=0.12, linewidth=0)
     axes.plot(rounds, seed_mean(values), gid=f"temperature-line-{method}", **style)
-    for curve in values:
-        last = np.flatnonzero(np.isfinite(curve))
-        if len(last):
-            place = last[-1]
-            axes.plot(place + 1, curve[place], "o", markersize=4.5, color=style["color"])
+    mark_ends(axes, values, style["color"])
 
 
 def _name_lines(

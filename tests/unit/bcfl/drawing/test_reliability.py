@@ -64,3 +64,11 @@ def test_bins_know_how_many_there_are():
     made = pair_reliability([(np.full((3, 3), 0.5), [0, 0, 1])], bins=4)
     (axes,) = draw_association_reliability({"ifca": made}).axes
     assert [text.get_position()[0] for text in axes.texts] == [pytest.approx(2.5 / 4)]
+
+
+def test_titles_of_panels_with_more_and_fewer_kinds_are_level():
+    with in_style():
+        figure = draw_reliability({"a": {"x": BINS}, "b": {"x": BINS, "y": BINS}})
+        figure.draw_without_rendering()
+    heights = {round(axes._left_title.get_window_extent().y0, 3) for axes in figure.axes}
+    assert len(heights) == 1

@@ -213,7 +213,7 @@ def test_one_method_with_one_seed_has_no_spread_and_no_best(make_run):
 def test_unknown_groups_leave_agreement_out(make_run):
     text = written(make_run(groups=0))
     cells = result_rows(text)["bcfl-g"]
-    assert [cell[0] for cell in cells[2:4]] == ["–", "–"]
+    assert "–" not in [cell[0] for cell in cells[:4]], "no columns of ARI and AMI"
     page = Page(text)
     assert "adjusted Rand index" not in page.text("text")
     assert "True groups are unknown" in page.text("figcaption")
@@ -281,11 +281,12 @@ def test_methods_with_fewer_seeds_keep_their_row_and_say_so(make_run):
     with pytest.warns(DamagedRunWarning, match="left out"):
         text = written(folder)
     rows = result_rows(text)
-    assert list(rows) == ["fedavg", "ifca1 seed", "wecfl"]
+    assert list(rows) == ["fedavg2 seeds", "ifca1 seed", "wecfl2 seeds"]
     with pytest.warns(DamagedRunWarning, match="left out"):
         results = gather([folder])
     lines = aligned(results)
-    assert [line.split("  ")[0] for line in lines[1:4]] == ["fedavg", "ifca (1 seed)", "wecfl"]
+    names = [line.split("  ")[0] for line in lines[1:4]]
+    assert names == ["fedavg (2 seeds)", "ifca (1 seed)", "wecfl (2 seeds)"]
     assert any(line.startswith("ifca (1 seed) &") for line in latex(results))
 
 

@@ -92,13 +92,17 @@ def test_tuned_values_of_all_seeds_are_in_one_line():
         PredictionRule(predictive="linearised", prior_precision=1e4, temperature=1.0),
     ]
     found = [result(seed, 0.5, rule=rule) for seed, rule in enumerate(rules)]
-    assert chosen_values(found) == ["ifca linearised: prior 100 T 1.25 · prior 1e+04 T 1"]
+    assert chosen_values(found) == ["ifca linearised: prior 100 T 1.25 · prior 10,000 T 1"]
     assert chosen_values([result(0, 0.5)]) == []
     assert tuned_table(found) == [
         ["method", "prediction", "prior precision", "temperature"],
         ["ifca", "linearised", "100 · 10,000", "1.25 · 1"],
     ]
     assert tuned_table([result(0, 0.5)]) == []
+    _, (*_, precision, temperature) = tuned_table([*found, result(2, 0.5, rule=rules[0])])
+    assert (precision, temperature) == ("100 · 10,000 · 100", "1.25 · 1 · 1.25"), "seed by seed"
+    _, (*_, common, _) = tuned_table([result(seed, 0.5, rule=rules[0]) for seed in range(3)])
+    assert common == "100"
 
 
 def test_columns_of_detection_are_below_what_is_detected():
@@ -120,7 +124,8 @@ def test_tuned_values_at_an_end_of_the_grid_are_told():
 
     assert edge_warnings([tuned(0, 100.0), result(1, 0.5)]) == []
     (one,) = edge_warnings([tuned(0, highest), tuned(1, lowest), tuned(2, 100.0)])
-    assert f"{highest:g} (ifca linearised, seed 0); {lowest:g} (ifca linearised, seed 1)" in one
+    told = f"{highest:,.0f} (ifca linearised, seed 0); {lowest:g} (ifca linearised, seed 1)"
+    assert f"0.1 to 1,000,000: {told}" in one
     assert "prior precision at an end of the values tried" in one
     (other,) = edge_warnings([tuned(0, 100.0, TUNING_GRID.temperatures[-1])])
     assert other.startswith("Tuned temperature at an end of the values tried, 0.25 to 4: 4 (ifca")

@@ -144,6 +144,15 @@ def test_what_is_better_by_paired_tests_is_marked():
     assert "▲" not in "".join(compare.aligned(results(6), paired=False))
 
 
+def test_marks_are_explained_where_there_are_some():
+    one = results(6)
+    same = {"fedavg": one["fedavg"], "ifca": one["fedavg"]}
+    text = "\n".join(compare.aligned(same))
+    assert "▲" not in text
+    assert "in no column is one better than every other" in text
+    assert "ARI" not in text, "groups are not known"
+
+
 def test_too_few_seeds_mark_no_best_and_say_how_many_it_takes():
     _, *rows, averaged, note = compare.aligned(results(5))[:5]
     assert averaged.startswith("Scores are means over the last three rounds")

@@ -1,12 +1,14 @@
 """Captions of the figures of uncertain associations."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from bcfl.drawing import Memberships
+from bcfl.drawing import ClientGraph, Memberships
 from experiments.reports.galleries.association_gallery import association_pictures
+from experiments.reports.galleries.gallery import _client_graph
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,33 @@ def test_scores_of_pairs_stand_above_the_panels():
     assert "fedavg" not in picture.caption
     assert ">log loss 0.69</text>" in picture.svg
     assert ">calibration error 0.17</text>" in picture.svg
+
+
+def test_bars_are_of_their_client():
+    rows = Memberships(("c0", "c1"), np.full((2, 2), 0.5), {})
+    run = SimpleNamespace(memberships=lambda: {"ifca": rows}, methods=())
+    svg = association_pictures(run)["uncertainty"].svg
+    found = re.findall(r'id="uncertainty-membership-ifca-(c.)-." data-client="(c.)"', svg)
+    assert found == [("c0", "c0"), ("c1", "c1"), ("c0", "c0"), ("c1", "c1")]
+
+
+def test_clients_of_graphs_tell_how_sure_their_cluster_is():
+    clients = {"c0": 0, "c1": 1, "c2": None}
+    graph = ClientGraph(clients, {"c0": 1, "c1": 0, "c2": -1}, {("c0", "c1"): 0.5}, 3)
+    believed = Memberships(("c1", "c0"), np.array([[0.6, 0.4], [0.03, 0.97]]), {})
+    run = SimpleNamespace(
+        graphs=lambda _: {"ifca": graph, "fedavg": graph},
+        memberships=lambda: {"ifca": believed},
+        methods=("ifca", "fedavg"),
+        seeds=lambda _: (0,),
+    )
+    svg = _client_graph(run).svg
+    tips = [text.split("&#10;") for text in re.findall(r'data-tip="([^"]*)"', svg)]
+    assert tips == [
+        ["c0", "ifca: cluster 1, probability 97.0%", "group 0"],
+        ["c1", "ifca: cluster 0, probability 60.0%", "group 1"],
+        ["c2", "ifca: no cluster yet"],
+        ["c0", "fedavg: cluster 1", "group 0"],
+        ["c1", "fedavg: cluster 0", "group 1"],
+        ["c2", "fedavg: no cluster yet"],
+    ]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.reports.galleries.family_gallery import family_pictures
-from experiments.reports.pictures import curves, drawing, support, temperature
+from experiments.reports.pictures import curves, drawing, segments, support, temperature
 from experiments.reports.run_warnings import warnings
 from experiments.runs.run_folder import NoRunError, RunFolder
 
@@ -103,6 +103,19 @@ def test_temperatures_end_where_they_are_unknown():
     assert {"ocfl-hdbscan, -kmeans", "bcl"} <= set(texts(root))
 
 
+def test_points_of_temperatures_are_the_last_values_of_seeds():
+    nan = float("nan")
+    series = {"bcl": np.array([[0.5, 0.4, 0.45, nan], [0.5, 0.42, nan, nan]])}
+    panel = curves.Panel(name="t", title="t", series=series, points=True)
+    for draw in (
+        lambda: temperature.draw_temperature(series, ["bcl"]),
+        lambda: curves.draw_narrow_curves([panel], ["bcl"]),
+    ):
+        lines = draw().axes[0].lines
+        points = [line.get_xydata()[0].tolist() for line in lines if line.get_marker() == "o"]
+        assert [point for point in points if point[0] > 1] == [[3, 0.45], [2, 0.42]]
+
+
 def test_names_with_a_common_stem_are_shortened():
     assert temperature.shortened(["bcl", "scl"]) == "bcl, scl"
     assert temperature.shortened(["ocfl-affinity", "bcl", "ocfl-kmeans"]) == (
@@ -111,7 +124,7 @@ def test_names_with_a_common_stem_are_shortened():
 
 
 def test_segments_are_labelled_with_the_gap():
-    root = parsed(lambda: curves.draw_segments({"fedavg": (0.6, 0.58), "scl": (0.8, 0.95)}))
+    root = parsed(lambda: segments.draw_segments({"fedavg": (0.6, 0.58), "scl": (0.8, 0.95)}))
     assert set(parts(root, "picture-segment-")) == {
         "picture-segment-fedavg",
         "picture-segment-scl",
