@@ -362,8 +362,14 @@ class Federation:
             executor=reliable,
             logged=logged,
             pooling=self.method.pooling,
+            columns=self.columns,
             settings=self.settings,
         )
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Names of the columns of the clients' inputs, where these have names."""
+        return next((data.columns for data in self.clients if data.columns), ())
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -74,7 +74,11 @@ def as_method(
 
 
 def plot_association_graph(
-    runs: Runs, ax: Places = None, *, most_clients: int | None = MOST_CLIENTS
+    runs: Runs,
+    ax: Places = None,
+    *,
+    most_clients: int | None = MOST_CLIENTS,
+    legend: bool = True,
 ) -> Drawn:
     """Clients joined by the probability of sharing a cluster, as believed after the last round.
 
@@ -85,6 +89,8 @@ def plot_association_graph(
         runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
         most_clients: show at most so many, evenly from all groups; None shows all.
+        legend: whether shapes and widths are explained: below the panels of a new figure, or below
+            the clients on the last of given axes.
 
     Returns:
         The matplotlib axes; of several runs, (runs,) an array of them.
@@ -99,7 +105,9 @@ def plot_association_graph(
     }
     picture = GraphPicture.of(graphs)
     assert picture is not None
-    return _drawn(runs, len(graphs), ax, lambda given: draw_client_graphs(picture, given))
+    return _drawn(
+        runs, len(graphs), ax, lambda given: draw_client_graphs(picture, given, legend=legend)
+    )
 
 
 def plot_cluster_sizes(runs: Runs, ax: Places = None) -> Drawn:
@@ -135,7 +143,7 @@ def plot_hypothesis_weights(runs: Runs, ax: Places = None) -> Drawn:
     return _drawn(runs, len(lineages), ax, lambda given: draw_hypothesis_weights(lineages, given))
 
 
-def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
+def plot_uncertain_clients(runs: Runs, ax: Places = None, *, legend: bool = True) -> Drawn:
     """Association probabilities of the clients by descending entropy.
 
     At most 20 clients of each run are shown, and none that is in one cluster with more than 99 %.
@@ -143,6 +151,7 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
     Args:
         runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
+        legend: whether a new figure has one.
 
     Returns:
         The matplotlib axes; of several runs, (runs,) an array of them.
@@ -151,11 +160,14 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None) -> Drawn:
         name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()
     }
     return _drawn(
-        runs, len(memberships), ax, lambda given: draw_uncertain_clients(memberships, given)
+        runs,
+        len(memberships),
+        ax,
+        lambda given: draw_uncertain_clients(memberships, given, legend=legend),
     )
 
 
-def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:
+def plot_reliability(runs: Runs, ax: Places = None, *, legend: bool = True) -> Drawn:
     """Accuracy against confidence of the clients' tests after the last round, in 15 bins.
 
     Of labels, the share of samples with a label against the probability that it is present.
@@ -163,6 +175,7 @@ def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:
     Args:
         runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
+        legend: whether a new figure has one.
 
     Returns:
         The matplotlib axes; of several runs, (runs,) an array of them.
@@ -171,7 +184,7 @@ def plot_reliability(runs: Runs, ax: Places = None) -> Drawn:
         ValueError: no client of a run was tested, or a run predicts numbers.
     """
     bins = {name: {name: _tested(name, run)} for name, run in _named(runs).items()}
-    return _drawn(runs, len(bins), ax, lambda given: draw_reliability(bins, given))
+    return _drawn(runs, len(bins), ax, lambda given: draw_reliability(bins, given, legend=legend))
 
 
 def plot_association_reliability(runs: Runs, ax: Places = None) -> Drawn:

@@ -72,6 +72,8 @@ class Run:
         logged: rows of earlier rounds without records, those of a run that was read from a folder;
             see `bcfl.Run.rows`.
         pooling: how predictions of the models that serve a client are combined in tests.
+        columns: names of the columns of the clients' inputs, where these have names; data frames
+            given to `predict` and its siblings are read by them.
         settings: of method, network and federation as plain values, for files and reports.
 
     Example:
@@ -92,6 +94,7 @@ class Run:
     executor: Executor | None = None
     logged: tuple[Row, ...] = ()
     pooling: Pooling = "probabilities"
+    columns: tuple[Any, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -120,6 +123,9 @@ class Run:
 
         Args:
             round: the round, from 1.
+
+        Returns:
+            Mapping from clients to the numbers of their groups; empty without any.
         """
         return groups_after(self.groups, round) or {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import described
+from bcfl.data.frames import check_same_columns, named_columns, without_frame
 from bcfl.data.names import (
     TEST,
     TRAIN,
@@ -20,7 +21,7 @@ from bcfl.data.names import (
     checked_group,
     checked_name,
 )
-from bcfl.data.sources import Columns, samples_of
+from bcfl.data.sources import Columns, input_columns, samples_of
 from bcfl.data.view import View
 from bcfl.runtime.seeds import generator
 
@@ -44,6 +45,8 @@ class ClientData:
             further views are for analysis, under any name that is not nearly one of these.
         group: true group, where known from a simulation, a whole number of 32 bits; used for
             analysis only.
+        columns: names of the columns of the inputs, where a data frame or data set names them; all
+            clients of a federation must have them in the same order.
 
     Raises:
         TypeError: the name is not a string, a view is not a `View`, or the group is not a whole
@@ -64,6 +67,7 @@ class ClientData:
     client: str
     views: Mapping[str, View]
     group: int | None = None
+    columns: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", checked_name(self.client))
@@ -155,15 +159,17 @@ class ClientData:
             >>> bcfl.ClientData.from_arrays("ann", train, test, group=0)
             ClientData(ann: train 2, test 1, group 0)
         """
-        client, views = checked_name(client), {}
+        client, views, columns = checked_name(client), {}, ()
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
                 if given is not None:
                     inputs, targets = _as_pair(given)
-                    views[name] = View.from_arrays(inputs, targets, classes)
+                    columns = columns or named_columns(inputs)
+                    x = without_frame(inputs, columns)
+                    views[name] = View.from_arrays(x, targets, classes)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"client {client!r}, view {name!r}: {error}") from None
-        return cls(client, views, group)
+        return cls(client, views, group, columns)
 
     @classmethod
     def from_dataset(  # noqa: PLR0913 - keywords with defaults
@@ -179,8 +185,9 @@ class ClientData:
     ) -> ClientData:
         """Build a client from copies of data sets of other libraries.
 
-        These are a map-style torch `Dataset` of pairs, a torch `DataLoader` of batches of pairs, in
-        the order that it gives, a `Dataset` of Hugging Face, or a `DataFrame` of pandas.
+        These are a map-style torch `Dataset` of pairs or of mappings by name, a torch `DataLoader`
+        of batches of pairs, in the order that it gives, a `Dataset` of Hugging Face, or a
+        `DataFrame` of pandas.
 
         Args:
             client: name of the client.
@@ -202,15 +209,22 @@ class ClientData:
             ValueError: there is no sample or no such column, or samples differ in shape; see also
                 `bcfl.ClientData.from_arrays`.
         """
-        client, pairs = checked_name(client), []
+        client, pairs, columns = checked_name(client), [], ()
         for name, source in ((TRAIN, train), (TEST, test)):
             try:
-                pairs.append(None if source is None else samples_of(source, inputs, targets))
+                if source is not None and not columns:
+                    columns = input_columns(source, inputs, targets)
+                elif source is not None:
+                    found = input_columns(source, inputs, targets)
+                    check_same_columns(found, columns, "data")
+                chosen = list(columns) if columns else inputs
+                pairs.append(None if source is None else samples_of(source, chosen, targets))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"client {client!r}, view {name!r}: {error}") from error
         if pairs[0] is None:
             raise ValueError(f"client {client!r} has no training samples")
-        return cls.from_arrays(client, pairs[0], pairs[1], group, classes=classes)
+        made = cls.from_arrays(client, pairs[0], pairs[1], group, classes=classes)
+        return replace(made, columns=columns)
 
 
 def _as_pair(given: object) -> Sequence[Any]:
@@ -230,7 +244,8 @@ def sorted_clients(
 
     Raises:
         TypeError: something else than clients is given.
-        ValueError: there is no client, or two clients have the same name, or one that of the pool.
+        ValueError: there is no client, or two clients have the same name, or one that of the pool,
+            or the columns of their inputs have other names or another order.
     """
     if not isinstance(clients, Iterable):
         raise TypeError(f"clients must be a sequence of ClientData, got {type(clients).__name__}")
@@ -250,7 +265,21 @@ def sorted_clients(
     repeated = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
     if repeated:
         raise ValueError(f"client names must be distinct, got more than one of {repeated[:5]}")
+    _check_columns(ordered)
     return ordered
+
+
+def _check_columns(clients: Sequence[ClientData]) -> None:
+    """Clients whose columns have names have the same ones, in the same order."""
+    named = [data for data in clients if data.columns]
+    for data in named:
+        if data.columns != named[0].columns:
+            wanted = list(named[0].columns)
+            raise ValueError(
+                f"clients must have the same columns in the same order: {named[0].client!r} has "
+                f"{wanted}, {data.client!r} has {list(data.columns)}; select them, as in "
+                f"ClientData.from_dataset(..., inputs={wanted})"
+            )
 
 
 def _repeats(names: list[str]) -> bool:
@@ -291,4 +320,4 @@ def with_validation(data: ClientData, share: float, seed: int) -> ClientData:
                 order = torch.from_numpy(generator(*parts).permutation(len(train)))
                 views[name] = train.take(order[count:].sort().values)
                 views[VALIDATION + colon + step] = train.take(order[:count].sort().values)
-    return ClientData(data.client, views, data.group)
+    return replace(data, views=views)

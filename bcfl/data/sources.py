@@ -5,7 +5,7 @@ A torch data set or data loader, a data set of Hugging Face, or a data frame of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.data.arrays import described, plain_tensor
-from bcfl.data.faults import check_columns
+from bcfl.data.frames import check_columns
 
 TARGETS = ("label", "labels", "target", "targets", "y")
 Columns = str | Sequence[str] | None
@@ -27,8 +27,8 @@ def samples_of(
     """Inputs and targets of all samples of a source, in its order.
 
     Args:
-        source: a map-style torch data set of pairs, a data loader of batches of pairs, or a data
-            set or data frame with columns.
+        source: a map-style torch data set of pairs or of mappings by name, a data loader of batches
+            of pairs, or a data set or data frame with columns.
         inputs: column of the inputs, or several; columns of numbers become one axis. By default all
             but that of the targets.
         targets: column of the targets; by default the only one among `label`, `labels`, `target`,
@@ -42,7 +42,7 @@ def samples_of(
     kind = type(source).__name__
     if isinstance(source, dict):
         raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
-    has_columns = hasattr(source, "columns") or hasattr(source, "column_names")
+    has_columns = _has_columns(source)
     if not has_columns and (inputs is not None or targets is not None):
         raise TypeError(f"inputs and targets name columns, which a {kind} does not have")
     length = _length(source, kind)
@@ -54,6 +54,36 @@ def samples_of(
         return _joined(x, np.concatenate), _joined(y, np.concatenate)
     x, y = zip(*_pairs(source, length, kind), strict=True)
     return _joined(x, np.stack), _joined(y, np.stack)
+
+
+def input_columns(source: Any, inputs: Columns, targets: str | None) -> tuple[Any, ...]:  # noqa: ANN401
+    """Names of the columns that `samples_of` takes as inputs; none of a source without columns.
+
+    Args:
+        source: see `samples_of`.
+        inputs: see `samples_of`.
+        targets: see `samples_of`.
+    """
+    if not _has_columns(source):
+        return ()
+    names = column_names(source)
+    target = _target(targets, names)
+    return tuple(_chosen([name for name in names if name != target], inputs, names))
+
+
+def _has_columns(source: Any) -> bool:  # noqa: ANN401
+    return hasattr(source, "columns") or hasattr(source, "column_names") or _gives_mappings(source)
+
+
+def _gives_mappings(source: Any) -> bool:  # noqa: ANN401
+    """Whether samples are mappings, such as those of many torch data sets."""
+    named = hasattr(source, "columns") or hasattr(source, "column_names")
+    if named or isinstance(source, Mapping) or not hasattr(source, "__getitem__"):
+        return False
+    try:
+        return isinstance(source[0], Mapping)
+    except Exception:  # told where samples are read
+        return False
 
 
 def _length(source: Any, kind: str) -> int:  # noqa: ANN401
@@ -123,19 +153,8 @@ def _of_columns(
     inputs: Columns,
     targets: str | None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    names = column_names(source)
-    if targets is None:
-        usual = [name for name in TARGETS if name in names]
-        if len(usual) != 1:
-            raise ValueError(f"targets must name the column of the targets, one of {names}")
-        targets = usual[0]
-    if targets not in names:
-        raise ValueError(
-            f"data must have a column {targets!r}, got {names}"
-            if isinstance(targets, str)
-            else f"targets must be the name of one column, one of {names}, got {targets!r}"
-        )
-    chosen = _chosen([name for name in names if name != targets], inputs, names)
+    chosen = input_columns(source, inputs, targets)
+    targets = _target(targets, column_names(source))
     x = [_column(source, name) for name in chosen]
     check_columns(zip(chosen, x, strict=True))
     is_array = len(x) == 1 and x[0].ndim > 1
@@ -145,6 +164,22 @@ def _of_columns(
             f"inputs must be one column of arrays or several of numbers, got samples of {shapes}"
         )
     return (x[0] if is_array else np.stack(x, axis=1)), _column(source, targets)
+
+
+def _target(targets: str | None, names: list[str]) -> str:
+    """Column of the targets; the only usual one where none is named."""
+    if targets is None:
+        usual = [name for name in TARGETS if name in names]
+        if len(usual) != 1:
+            raise ValueError(f"targets must name the column of the targets, one of {names}")
+        return usual[0]
+    if targets not in names:
+        raise ValueError(
+            f"data must have a column {targets!r}, got {names}"
+            if isinstance(targets, str)
+            else f"targets must be the name of one column, one of {names}, got {targets!r}"
+        )
+    return targets
 
 
 def _chosen(others: list[str], inputs: Columns, names: list[str]) -> list[str]:
@@ -189,8 +224,8 @@ def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
 
 
 def _is_transformed(source: Any) -> bool:  # noqa: ANN401
-    """Whether samples pass through a function, which may make other columns of them."""
-    return _format(source) == "custom"
+    """Whether samples are mappings, or pass through a function, which may make other columns."""
+    return _format(source) == "custom" or _gives_mappings(source)
 
 
 def _format(source: Any) -> str | None:  # noqa: ANN401

@@ -7,7 +7,7 @@ samples at a step keeps its previous ones, so static data are a stream of one st
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bcfl.data.clients import ClientData
 from bcfl.data.names import MEMORY, TRAIN, VALIDATION, VALIDATION_MEMORY
@@ -47,7 +47,7 @@ def at_step(data: ClientData, step: int) -> ClientData:
         held_out = _present(data, earlier).get(VALIDATION)
         if held_out is not None:
             views[f"{VALIDATION_MEMORY}:{earlier}"] = held_out
-    return ClientData(data.client, views, data.group)
+    return replace(data, views=views)
 
 
 def _present(data: ClientData, step: int) -> dict[str, View]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import class_numbers, described, inputs_tensor, targets_tensor
-from bcfl.data.faults import without_frame
+from bcfl.data.frames import without_frame
 from bcfl.runtime.numbers import check_finite
 from posteriors.checks import largest_magnitude
 

@@ -26,6 +26,8 @@ LEVELS = 12
 """Steps of probability that differ in width and colour."""
 TITLE = 30
 """Letters of a line above a panel."""
+ENTRY, LINE, BESIDE = 1.35, 0.19, 0.12
+"""Width and height of an entry of a legend within given axes, and its distance, inches."""
 MARKERS = "os^Dv*PXp"
 LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
 """Factors that equalise the apparent size of markers."""
@@ -171,24 +173,46 @@ def _springs(clients: list[str], graphs: Sequence[ClientGraph]) -> dict[str, Pla
     return {client: (float(places[client][0]), float(places[client][1])) for client in clients}
 
 
-def draw_client_graphs(picture: GraphPicture, given: Sequence[Axes] = ()) -> Figure:
+def draw_client_graphs(
+    picture: GraphPicture, given: Sequence[Axes] = (), *, legend: bool = True
+) -> Figure:
     """Association graphs, one panel per method, with a legend of edge widths and groups.
 
     Args:
         picture: graphs with a common layout.
         given: axes to draw on, one per method; by default those of a new figure.
+        legend: whether there is one; on given axes, it is in the last of them.
     """
     columns = 3 if len(picture.graphs) != 4 else 2
     figure, axes = panels(len(picture.graphs), columns, 10.4 / 3, 3.55, given)
     for place, (method, graph) in zip(axes, picture.graphs.items(), strict=True):
         _draw_panel(place, method, graph, picture)
     handles, labels = _legend_entries(picture)
-    if given:
-        axes[-1].legend(handles, labels, labelcolor=INK)
-    else:
+    if legend and given:
+        columns = max(1, min(len(labels), int(_inches(axes[-1])[0] / ENTRY)))
+        _make_room(axes, BESIDE + LINE * -(-len(labels) // columns))
+        options: dict[str, Any] = {"loc": "lower center", "borderaxespad": 0.0, "borderpad": 0.0}
+        options |= {"columnspacing": 1.2, "ncols": columns, "frameon": False}
+        axes[-1].legend(handles, labels, labelcolor=INK, **options)
+    elif legend:
         across = int(figure.get_figwidth() / 1.45)
         figure.legend(handles, labels, loc="outside lower center", ncols=across, labelcolor=INK)
     return figure
+
+
+def _inches(axes: Axes) -> tuple[float, float]:
+    """Width and height of the place of some axes, before their aspect is applied."""
+    dpi = axes.get_figure(root=True).dpi  # type: ignore[union-attr]
+    return axes.bbox.width / dpi, axes.bbox.height / dpi
+
+
+def _make_room(panels: Sequence[Axes], height: float) -> None:
+    """Lower the limits of panels of one layout, so that some inches below the clients are free."""
+    across, down = (min(sizes) for sizes in zip(*map(_inches, panels), strict=True))
+    (left, right), (low, high) = panels[0].get_xlim(), panels[0].get_ylim()
+    if_high, if_wide = height * (high - low) / max(down - height, height), height / across
+    for axes in panels:
+        axes.set_ylim(low - max(if_high, if_wide * (right - left)), high)
 
 
 def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: GraphPicture) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +13,9 @@ from bcfl.drawing.style import (
     FAINT,
     INK,
     LINEAGE_COLOURS,
+    NARROW,
     WIDTH,
     figure_of,
-    is_narrow,
     mark_rounds,
     spread,
     whole_numbers,
@@ -29,8 +29,9 @@ LEFT, RIGHT = 0.624, 1.976
 """Inches beside the axes of all figures over rounds, full width."""
 NARROW_LEFT, NARROW_RIGHT = 0.5, 1.2
 """The same of narrow figures, where labels take two lines."""
-LETTER, BESIDE = 0.072, 0.015
-"""Width of a letter of a label, inches, and its distance, in widths of the axes."""
+LETTER, BESIDE, MARGIN = 0.072, 0.015, 0.12
+"""Width of a letter of a label, inches, its distance, in widths of the axes, and what it has free
+at the right within axes, inches."""
 START_COLOUR = "#8b929c"
 LABELLED = 0.05
 
@@ -52,7 +53,7 @@ def draw_hypothesis_weights(
             [1.25 if width == WIDTH else 1.6] * len(methods), "round", width
         )
     for place, (method, ancestry) in zip(axes, methods.items(), strict=True):
-        _draw_panel(place, method, ancestry)
+        _draw_panel(place, method, ancestry, within=bool(given))
     if not given:
         _make_room(figure, axes)
     return figure
@@ -130,7 +131,8 @@ def stacked_panels(
     return figure, axes
 
 
-def _draw_panel(axes: Axes, method: str, ancestry: HypothesisLineage) -> None:
+def _draw_panel(axes: Axes, method: str, ancestry: HypothesisLineage, *, within: bool) -> None:
+    """Draw the ribbons; labels are beside the axes, or within axes whose limits make room."""
     shades, lines = lineage_colours(ancestry), longest_first(ancestry.lines(), ancestry.survival())
     order = lineages(ancestry.lines())
     lines.sort(key=lambda line: order.index(line.lineage))
@@ -151,49 +153,76 @@ def _draw_panel(axes: Axes, method: str, ancestry: HypothesisLineage) -> None:
             )
         bottom = bottom + row
     axes.set_title(method, loc="left", fontweight="bold")
-    axes.set_xlim(0, edges[-1])
+    labels = _end_labels(axes, ancestry, lines, table[:, -1])
+    end = 1 - _share_of_labels(axes, labels) if within else 1.0
+    axes.set_xlim(0, edges[-1] / end)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.5, 1])
     axes.set_ylabel("weight")
     axes.xaxis.set_major_locator(whole_numbers())
+    if within:
+        axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= ancestry.num_rounds])
+        axes.set_xlabel("round")
     mark_rounds(axes, method, ancestry.num_rounds)
-    _label_ends(axes, ancestry, lines, table[:, -1])
+    _label_ends(axes, labels, end)
 
 
-def _label_ends(
+def _end_labels(
     axes: Axes, ancestry: HypothesisLineage, lines: Sequence[Line], last: NDArray[np.float64]
-) -> None:
-    """Label each lineage with its weight and number of hypotheses after the last round."""
-    bottom, texts, middles = 0.0, [], []
-    space, gap = ("\n", 0.24) if is_narrow(axes) else (" ", 0.15)
+) -> list[tuple[str, float]]:
+    """Weight and number of hypotheses of each lineage after the last round, and where it ends."""
+    bottom, labels = 0.0, []
+    space = "\n" if _inches(axes) < NARROW else " "
     for lineage in dict.fromkeys(line.lineage for line in lines):
         rows = [i for i, line in enumerate(lines) if line.lineage == lineage and last[i] > 0]
         weight = float(last[rows].sum())
         if weight >= LABELLED:
             count = f"{len(rows)} " if len(rows) > 1 else ""
-            texts.append(f"{weight:.0%} · {count}from{space}{lineage_name(ancestry, lineage)}")
-            middles.append(bottom + weight / 2)
+            text = f"{weight:.0%} · {count}from{space}{lineage_name(ancestry, lineage)}"
+            labels.append((text, bottom + weight / 2))
         bottom += weight
-    for text, middle, place in zip(
-        texts, middles, spread(middles, gap, gap / 2.5, 1 - gap / 2.5), strict=True
-    ):
+    return labels
+
+
+def _share_of_labels(axes: Axes, labels: Sequence[tuple[str, float]]) -> float:
+    """The part of the width of some axes that labels need, at most half."""
+    longest = _longest(text for text, _ in labels)
+    return min(0.5, (LETTER * longest + MARGIN) / _inches(axes) + BESIDE)
+
+
+def _inches(axes: Axes) -> float:
+    """Width of some axes."""
+    return axes.bbox.width / figure_of([axes]).dpi
+
+
+def _longest(texts: Iterable[str]) -> int:
+    """Number of letters of the longest line."""
+    return max((len(line) for text in texts for line in text.split("\n")), default=0)
+
+
+def _label_ends(axes: Axes, labels: Sequence[tuple[str, float]], end: float) -> None:
+    """Label each lineage where it ends, which is at some part of the width of the axes."""
+    gap = 0.24 if _inches(axes) < NARROW else 0.15
+    middles = [middle for _, middle in labels]
+    places = spread(middles, gap, gap / 2.5, 1 - gap / 2.5)
+    for (text, middle), place in zip(labels, places, strict=True):
         axes.plot(
-            [1.002, 1.012],
+            [end + 0.002, end + 0.012],
             [middle, place],
             color=FAINT,
             linewidth=0.5,
             transform=axes.transAxes,
             clip_on=False,
         )
-        where = 1 + BESIDE, place
+        where = end + BESIDE, place
         axes.text(*where, text, va="center", fontsize=9, color=INK, transform=axes.transAxes)
 
 
 def _make_room(figure: Figure, axes: Sequence[Axes]) -> None:
     """Widen a figure at the right where its longest label needs more."""
-    texts = [line for place in axes for text in place.texts for line in text.get_text().split("\n")]
+    longest = _longest(text.get_text() for place in axes for text in place.texts)
     width, box = figure.get_figwidth(), axes[0].get_position()
-    needed = LETTER * max(map(len, texts), default=0) + BESIDE * box.width * width
+    needed = LETTER * longest + BESIDE * box.width * width
     wider = width + max(0.0, needed - (1 - box.x1) * width)
     for place in axes:
         x, y, across, up = place.get_position().bounds

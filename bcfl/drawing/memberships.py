@@ -28,8 +28,8 @@ ON_DARK, ON_LIGHT = "#fefefe", "#1a1a1a"
 """Colours of text on a bar, the same whatever the background of the page."""
 PANEL = WIDTH / 2
 """Width of a panel, inches."""
-BAR = 0.2
-"""Height of a client's row, inches."""
+BAR, ENTROPY = 0.2, 0.4
+"""Height of a client's row, and width of an entropy within given axes, inches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,11 @@ class Memberships:
 
 
 def draw_uncertain_clients(
-    methods: Mapping[str, Memberships], given: Sequence[Axes] = (), width: float = WIDTH
+    methods: Mapping[str, Memberships],
+    given: Sequence[Axes] = (),
+    width: float = WIDTH,
+    *,
+    legend: bool = True,
 ) -> Figure:
     """One panel per method, one bar per client, the most uncertain at the top.
 
@@ -90,6 +94,7 @@ def draw_uncertain_clients(
         methods: memberships by method; one without uncertain clients says so.
         given: axes to draw on, one per method; by default those of a new figure.
         width: of a new figure with more than one panel in a row, inches.
+        legend: whether a new figure has one.
     """
     rows = [min(MOST_UNCERTAIN, rows.num_uncertain) or 2 for rows in methods.values()]
     columns = 1 if given else max(1, min(2, len(methods), int(width / PANEL)))
@@ -100,11 +105,13 @@ def draw_uncertain_clients(
         place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
         if members.num_uncertain:
             _draw_panel(place, method, members, known)
+            if given:
+                _make_room(place)
         else:
             _draw_certain(place, method, members)
     for unused in grid[len(methods) :]:
         unused.set_axis_off()
-    if not given:
+    if legend and not given:
         _draw_legend(figure, methods, known)
     return figure
 
@@ -154,6 +161,12 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
         spine.set_visible(False)
     axes.set_title(method, loc="left", fontweight="bold")
     axes.set_title("nats", loc="right", fontsize=9, color=FAINT, x=1.075)
+
+
+def _make_room(axes: Axes) -> None:
+    """Widen the limits of some axes, so that the entropies are within them."""
+    axes.set_xlim(0, 1 + ENTROPY / (axes.bbox.width / figure_of([axes]).dpi))
+    axes.set_title(axes.get_title("right"), loc="right", fontsize=9, color=FAINT, x=1.0)
 
 
 def _draw_certain(axes: Axes, method: str, members: Memberships) -> None:

@@ -59,16 +59,17 @@ class Bins(Protocol):
 
 
 def draw_reliability(
-    methods: Mapping[str, Mapping[str, Bins]], given: Sequence[Axes] = ()
+    methods: Mapping[str, Mapping[str, Bins]], given: Sequence[Axes] = (), *, legend: bool = True
 ) -> Figure:
     """Accuracy against confidence; on the diagonal confidence is right.
 
-    Bars are 95 % intervals of the accuracy after Wilson; numbers above a panel are samples, a row
-    for each kind.
+    Bars are 95 % intervals of the accuracy after Wilson; numbers above a panel are samples, of
+    several kinds a row for each, with its line.
 
     Args:
         methods: by method, then by kind of prediction.
         given: axes to draw on, one per method; by default those of a new figure.
+        legend: whether a new figure has one.
     """
     above = max((_row(kinds) * len(kinds) for kinds in methods.values()), default=0.0)
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT + above, given)
@@ -76,7 +77,10 @@ def draw_reliability(
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.7)
         for row, (kind, bins) in enumerate(reversed(list(kinds.items()))):
-            _write_counts(axes, bins, 72 * (row + 0.5) * _row(kinds), styles[kind])
+            up = 72 * (row + 0.5) * _row(kinds)
+            _write_counts(axes, bins, up)
+            if len(kinds) > 1:
+                _draw_key(axes, up, styles[kind])
         for kind, bins in kinds.items():
             gaps = np.abs(bins.accuracy - wilson(bins.accuracy, bins.counts))
             colour = styles[kind]["color"]
@@ -90,7 +94,7 @@ def draw_reliability(
         axes.set_ylim(0, 1.02)
         name_axes(axes, "", "confidence", "accuracy")
         axes.set_title(method, loc="left", pad=6 + 72 * _row(kinds) * len(kinds))
-    return figure if given else with_legend(figure, places)
+    return with_legend(figure, places) if legend and not given else figure
 
 
 def finest(kinds: Iterable[Bins]) -> int:
@@ -129,8 +133,8 @@ def _row(kinds: Mapping[str, Bins]) -> float:
     return ROW if finest(kinds.values()) <= MOST_LEVEL else SLANTED
 
 
-def _write_counts(axes: Axes, bins: Bins, up: float, style: Mapping[str, Any]) -> None:
-    """Numbers of samples above a panel, in the middle of their bins, and whose they are."""
+def _draw_key(axes: Axes, up: float, style: Mapping[str, Any]) -> None:
+    """The line of a kind of prediction beside its numbers of samples."""
     from matplotlib.transforms import offset_copy
 
     beside = offset_copy(axes.transAxes, axes.get_figure(root=True), y=up, units="points")
@@ -138,6 +142,10 @@ def _write_counts(axes: Axes, bins: Bins, up: float, style: Mapping[str, Any]) -
     axes.annotate(
         "", (-0.13, 1), (-0.03, 1), beside, beside, arrowprops=line, annotation_clip=False
     )
+
+
+def _write_counts(axes: Axes, bins: Bins, up: float) -> None:
+    """Numbers of samples above a panel, in the middle of their bins."""
     at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
     at |= {"rotation": 45 if bins.num_bins > MOST_LEVEL else 0, "fontsize": 9, "color": FAINT}
     for value, count in zip(bins.confidence, bins.counts, strict=True):

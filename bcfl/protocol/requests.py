@@ -76,7 +76,7 @@ class Score:
 
     Attributes:
         client: name of the client.
-        models: keys of the models.
+        models: keys of the models; a list becomes a tuple.
         statistic: what to report of them.
         view: which of the client's samples.
         samples: use an unbiased subset of at most so many samples, rescaled; None uses all.
@@ -92,6 +92,11 @@ class Score:
     held: tuple[str, ...] = ()
     reported: bool = True
     phase: ClassVar[str] = "score"
+
+    def __post_init__(self) -> None:
+        models: object = self.models
+        if isinstance(models, list):
+            object.__setattr__(self, "models", tuple(models))
 
     def parts(self) -> tuple[Request, ...]:
         """The (client, model) pairs of an elementwise statistic, else the request itself."""
@@ -211,7 +216,8 @@ def checked_exchange(made: object) -> Exchange:
         made: what was yielded.
 
     Raises:
-        ProtocolError: it is no exchange, it holds no requests, or a score asks for no statistic.
+        ProtocolError: it is no exchange, it holds no requests, a request names models otherwise
+            than by their keys, or a score asks for no statistic.
     """
     if not isinstance(made, Exchange):
         raise ProtocolError(
@@ -223,6 +229,7 @@ def checked_exchange(made: object) -> Exchange:
             raise ProtocolError(
                 f"an exchange must hold Describe, Score and Train, got {shortened(request)}"
             )
+        _check_keys(request)
         if not isinstance(request, Score) or type(request.statistic) in known:
             continue
         if not isinstance(request.statistic, Statistic):
@@ -232,6 +239,22 @@ def checked_exchange(made: object) -> Exchange:
             )
         known.add(type(request.statistic))
     return made
+
+
+def _check_keys(request: Request) -> None:
+    """Check that models are named by their keys."""
+    match request:
+        case Score(models=models) if not _are_keys(models):
+            named, given = "models of a Score must be a tuple of keys", models
+        case Train(start=start) if not isinstance(start, str):
+            named, given = "start of a Train must be the key of a model", start
+        case _:
+            return
+    raise ProtocolError(f"{named}, such as hypothesis.clusters[0].key, got {shortened(given)}")
+
+
+def _are_keys(models: object) -> bool:
+    return isinstance(models, tuple) and all(isinstance(key, str) for key in models[:1])
 
 
 def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:

@@ -62,6 +62,7 @@ class Restored:
             executor=self.federation.executor_of(planned),
             logged=self.rows,
             pooling=self.federation.method.pooling,
+            columns=self.federation.columns,
             settings=self.federation.settings,
         )
 

@@ -218,7 +218,7 @@ def _client_predictions(
 def _validated(data: ClientData) -> ClientData:
     """The client with its validation samples as tuning samples."""
     held_out = data.views.get(VALIDATION, data.views[TEST].take(torch.arange(0)))
-    return ClientData(data.client, {**data.views, TUNING: held_out}, data.group)
+    return replace(data, views={**data.views, TUNING: held_out})
 
 
 def _divided(data: ClientData, seed: int) -> ClientData:
@@ -230,4 +230,4 @@ def _divided(data: ClientData, seed: int) -> ClientData:
         TUNING: test.take(order[:first].sort().values),
         TEST: test.take(order[first:].sort().values),
     }
-    return ClientData(data.client, views, data.group)
+    return replace(data, views=views)

@@ -156,6 +156,11 @@ const theme = await tab.$("#theme");
 await theme.click();
 used.toggled = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
 await theme.click();
+await tab.emulateMediaType("print");
+used.broken = await tab.evaluate(() => [...document.querySelectorAll(".columns, figure, table, caption, h2, h3")].filter((part) => {
+  const { breakInside, breakAfter } = getComputedStyle(part);
+  return !breakInside.startsWith("avoid") && breakAfter !== "avoid";
+}).map((part) => part.outerHTML.slice(0, 100)));
 if (screenshots) await tab.pdf({ path: `${screenshots}/print.pdf`, format: "A4", preferCSSPageSize: true });
 await browser.close();
 console.log(JSON.stringify({ messages, requests, layouts, used }, null, 1));

@@ -78,6 +78,7 @@ def seen(page):
         assert table["by"] == 0 or table["share"] < 0.5, table
     assert used["tapped"] == {"sort": 1, "hidden": True}
     assert used["toggled"] == dict(backgrounds)["dark"]
+    assert used["broken"] == [], "what pages of paper may divide, or a heading part from its text"
     return used
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from numpy.typing import ArrayLike
 
-from bcfl.analysis.prediction.mixture import Prediction, fitting
+from bcfl.analysis.prediction.mixture import Prediction
 from bcfl.analysis.prediction.mixture import predict as mixed
 from bcfl.analysis.prediction.serving import (
     check_outputs,
-    first_mean,
     memberships_by,
     newcomer,
     rule_of,
+    samples_for,
 )
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
@@ -142,7 +142,7 @@ def _predicted(
     rule: PredictionRule,
     mixture: Mapping[Posterior, float] | None = None,
 ) -> Prediction:
-    x = fitting(run.model, inputs, first_mean(run))
+    x = samples_for(run, inputs)
     models = membership.mixture if mixture is None else mixture
     with computing("full", x.device):
         try:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bcfl.architecture.model import Model
 from bcfl.data.arrays import inputs_tensor, targets_tensor
-from bcfl.data.faults import without_frame
+from bcfl.data.frames import without_frame
 from bcfl.data.view import View
 from bcfl.hypotheses.posterior import Posterior
 from bcfl.protocol.prediction_rule import PredictionRule

@@ -11,13 +11,12 @@ import scipy
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.analysis.prediction.mixture import fitting
 from bcfl.analysis.prediction.serving import (
     check_outputs,
-    first_mean,
     memberships_by,
     newcomer,
     rule_of,
+    samples_for,
 )
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.membership import Membership
@@ -171,7 +170,7 @@ def _check_numbers(run: Run, name: str, instead: str) -> None:
 def _predicted(
     run: Run, membership: Membership, inputs: ArrayLike | torch.Tensor, rule: PredictionRule
 ) -> ValuePrediction:
-    x = fitting(run.model, inputs, first_mean(run))
+    x = samples_for(run, inputs)
     rule.check(membership.mixture)
     with computing("full", x.device):
         moments = rule.moments(run.model, membership.mixture, x)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from numpy.typing import ArrayLike
 
-from bcfl.analysis.prediction.mixture import labelled
+from bcfl.analysis.prediction.mixture import fitting, labelled
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
+from bcfl.data.frames import without_frame
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
@@ -77,7 +78,7 @@ def newcomer(
             f"{type(adaptation).__name__}"
         )
     x, y = adaptation
-    view = labelled(run.model, x, y, first_mean(run))
+    view = labelled(run.model, without_frame(x, run.columns), y, first_mean(run))
     models = {p.key: p for h in run.hypotheses for p in h.clusters}
     losses = {}
     for key, posterior in models.items():
@@ -113,6 +114,20 @@ def rule_of(run: Run, predictive: PredictiveName | PredictionRule | None) -> Pre
         if isinstance(predictive, PredictionRule)
         else PredictionRule(predictive=predictive)
     )
+
+
+def samples_for(run: Run, inputs: ArrayLike | torch.Tensor) -> torch.Tensor:
+    """Inputs as a tensor for the models of a run; columns of data frames are read by their names.
+
+    Args:
+        run: the run.
+        inputs: (samples, *input_shape).
+
+    Raises:
+        TypeError: the inputs are masked, complex or no numbers.
+        ValueError: the shape or the names of columns do not fit, or an input is not finite.
+    """
+    return fitting(run.model, without_frame(inputs, run.columns), first_mean(run))
 
 
 def check_outputs(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from bcfl import Federation, Objective
 from bcfl.analysis import (
@@ -85,6 +86,51 @@ def test_a_run_draws_on_given_axes(plot, run):
     assert pyplot.get_fignums() == []
     with pytest.raises(ValueError, match="ax must be 2 axes, one for each run, got 1"):
         plot({"mine": run, "yours": run}, left)
+
+
+@pytest.mark.parametrize("size", [(12, 5), (5, 3), (3, 6)])
+@pytest.mark.parametrize("several", [False, True])
+def test_the_legend_of_a_graph_on_given_axes_covers_no_client(run, size, several):
+    figure = Figure(figsize=size)
+    places = figure.subplots(1, 2)
+    shown = plot_association_graph({"a": run, "b": run} if several else run, places[: several + 1])
+    figure.canvas.draw()
+    last = list(np.ravel(shown))[-1]
+    legend = last.get_legend().get_window_extent()
+    for line in last.lines:
+        at = last.transData.transform(np.column_stack(line.get_data()))
+        assert (at[:, 1] > legend.y1).all()
+    assert legend.y0 >= last.get_window_extent().y0 - 1
+    assert len({axes.get_ylim() for axes in np.ravel(shown)}) == 1, "panels have one scale"
+
+
+@pytest.mark.parametrize("plot", [plot_association_graph, plot_reliability, plot_uncertain_clients])
+def test_legends_can_be_left_out(plot, run):
+    def legends(**options):
+        axes = plot(run, **options)
+        return [*axes.figure.legends, *filter(None, [axes.get_legend()])]
+
+    assert legends() or (plot is plot_uncertain_clients and not run.groups)
+    assert legends(legend=False) == []
+    if plot is plot_association_graph:
+        assert len(legends(ax=Figure().subplots())) == 1
+        assert legends(ax=Figure().subplots(), legend=False) == []
+
+
+@pytest.mark.parametrize("plot", [plot_hypothesis_weights, plot_uncertain_clients])
+@pytest.mark.parametrize("width", [7, 12])
+def test_labels_at_the_right_are_within_given_axes(plot, run, width):
+    figure = Figure(figsize=(width, 3))
+    left, _ = figure.subplots(1, 2)
+    plot(run, left)
+    figure.canvas.draw()
+    assert left.texts
+    for text in left.findobj(Text):
+        assert text.get_window_extent().x1 <= left.get_window_extent().x1 + 2
+
+
+def test_a_single_kind_of_prediction_needs_no_key(run):
+    assert all(text.get_text() for text in plot_reliability(run).texts)
 
 
 @pytest.mark.parametrize("plot", PLOTS)

@@ -81,7 +81,7 @@ def test_one_cluster_has_nothing_that_needs_several(suffix):
     ("settings", "message"),
     [
         ({"num_clusters": 0}, "num_clusters must be a whole number of at least 1, got 0"),
-        ({"temperature": -1.0}, r"temperature must be positive .*, got -1\.0"),
+        ({"temperature": -1.0}, r"temperature must be .*positive.*, got -1\.0"),
         ({"score_samples": 0}, "score_samples must be a whole number of at least 1 or None, got 0"),
         ({"prior_precision": 0.0}, r"prior_precision must be positive.*, got 0\.0"),
         ({"curvature": "full"}, "curvature of bcfl-g-w must be 'samples' or .*, got 'full'"),

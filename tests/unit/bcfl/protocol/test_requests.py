@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from bcfl import Objective, drive
-from bcfl.protocol.requests import Describe, Exchange, Score, Train, loss_matrix, together
+from bcfl.protocol.requests import (
+    Describe,
+    Exchange,
+    ProtocolError,
+    Score,
+    Train,
+    checked_exchange,
+    loss_matrix,
+    together,
+)
 from bcfl.protocol.statistics.best_counts import BestModels
 from bcfl.protocol.statistics.evidence import Evidence
 from bcfl.protocol.statistics.loss import LossSum
@@ -122,3 +131,27 @@ def test_parts_of_a_score_keep_all_that_is_not_its_models():
     assert asked.parts() == tuple(replace(asked, models=(key,)) for key in ("a", "b"))
     assert asked.topic == replace(asked, models=())
     assert asked.topic.joined(asked.parts()) == asked
+
+
+def test_keys_in_a_list_are_those_in_a_tuple():
+    assert Score(client="a", models=["k", "l"]) == Score(client="a", models=("k", "l"))
+    assert hash(Score(client="a", models=["k"])) == hash(Score(client="a", models=("k",)))
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (
+            Score(client="a", models=(0, 1)),
+            r"models of a Score must be a tuple of keys, .*\(0, 1\)",
+        ),
+        (
+            Score(client="a", models="key"),
+            "models of a Score must be a tuple of keys, .* got 'key'",
+        ),
+        (Train("a", 0, Objective()), "start of a Train must be the key of a model, .* got 0"),
+    ],
+)
+def test_models_are_named_by_their_keys(request_, message):
+    with pytest.raises(ProtocolError, match=message):
+        checked_exchange(Exchange((request_,), {}))

@@ -1,0 +1,82 @@
+"""Columns of data frames and data sets: their names, and their values as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.data.arrays import AS_COLUMNS, real_array
+from bcfl.runtime.numbers import check_finite
+
+
+def check_columns(columns: Iterable[tuple[object, NDArray[Any]]]) -> None:
+    """Check columns of inputs, each by its name.
+
+    Args:
+        columns: name and (samples, ...) values of each.
+
+    Raises:
+        TypeError: one does not hold real numbers.
+        ValueError: one is not finite.
+    """
+    for name, values in columns:
+        what = f"column {name!r} of the inputs"
+        check_finite(real_array(values, what, AS_COLUMNS), what)
+
+
+def named_columns(values: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of libraries that may not be installed
+    """Names of the columns of a data frame; none if it is no frame, or if it only numbers them.
+
+    Args:
+        values: inputs of a client.
+    """
+    if not hasattr(values, "columns") or not hasattr(values, "iloc"):
+        return ()
+    names = tuple(values.columns)
+    return () if names == tuple(range(len(names))) else names
+
+
+def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - as above
+    """Inputs, of a data frame the (samples, columns) array of its columns; see `check_columns`.
+
+    Args:
+        values: inputs; if they are no data frame, they are returned.
+        columns: names in the order of the array, of a frame that names its columns; by default all
+            in the order of the frame.
+
+    Raises:
+        TypeError: a column does not hold real numbers.
+        ValueError: a column is not finite, or the names are others than these.
+    """
+    names = named_columns(values)
+    if columns and names:
+        check_same_columns(names, columns, "inputs")
+        values = values[list(columns)]
+    if not hasattr(values, "columns") or not hasattr(values, "iloc") or not len(values.columns):
+        return values
+    arrays = [np.asarray(values.iloc[:, index]) for index in range(len(values.columns))]
+    check_columns(zip(values.columns, arrays, strict=True))
+    return np.stack(arrays, axis=1)
+
+
+def check_same_columns(names: Sequence[Any], wanted: Sequence[Any], what: str) -> None:
+    """Check that columns are those of the training samples, in any order.
+
+    Args:
+        names: the columns.
+        wanted: those of the training samples.
+        what: has them, for the message.
+
+    Raises:
+        ValueError: one is missing, or there is another.
+    """
+    missing = [name for name in wanted if name not in names]
+    others = [name for name in names if name not in wanted]
+    if missing or others or len(names) != len(wanted):
+        raise ValueError(
+            f"{what} must have the columns of the training samples, {list(wanted)}, got "
+            f"{list(names)}"
+        )
