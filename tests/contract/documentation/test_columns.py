@@ -54,3 +54,4 @@ def test_every_column_of_the_files_of_a_run_is_explained(columns):
     state = SimpleNamespace(most_releases=0)
     privacy = SimpleNamespace(epsilon=float)
     assert set(privacy_columns(state, privacy)) <= columns
+    assert "time_step" in columns
