@@ -155,7 +155,7 @@ def snapshot_row(snapshot: Snapshot, groups: Mapping[str, int | None]) -> Row:
 
     Args:
         snapshot: of the history of a state.
-        groups: true group of each client, None where unknown; see `round_row`.
+        groups: true group of each client, None where unknown; see `bcfl.analysis.rows.round_row`.
     """
     groups = groups_after(groups, snapshot.round) or {}
     unknown = ("participants", *COUNTS, "models_sent", "models_run")

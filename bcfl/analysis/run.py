@@ -123,6 +123,9 @@ class Run:
 
         Args:
             round: the round, from 1.
+
+        Returns:
+            Mapping from clients to the numbers of their groups; empty without any.
         """
         return groups_after(self.groups, round) or {}
 

@@ -185,8 +185,9 @@ class ClientData:
     ) -> ClientData:
         """Build a client from copies of data sets of other libraries.
 
-        These are a map-style torch `Dataset` of pairs, a torch `DataLoader` of batches of pairs, in
-        the order that it gives, a `Dataset` of Hugging Face, or a `DataFrame` of pandas.
+        These are a map-style torch `Dataset` of pairs or of mappings by name, a torch `DataLoader`
+        of batches of pairs, in the order that it gives, a `Dataset` of Hugging Face, or a
+        `DataFrame` of pandas.
 
         Args:
             client: name of the client.

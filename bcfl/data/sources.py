@@ -5,7 +5,7 @@ A torch data set or data loader, a data set of Hugging Face, or a data frame of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ def samples_of(
     """Inputs and targets of all samples of a source, in its order.
 
     Args:
-        source: a map-style torch data set of pairs, a data loader of batches of pairs, or a data
-            set or data frame with columns.
+        source: a map-style torch data set of pairs or of mappings by name, a data loader of batches
+            of pairs, or a data set or data frame with columns.
         inputs: column of the inputs, or several; columns of numbers become one axis. By default all
             but that of the targets.
         targets: column of the targets; by default the only one among `label`, `labels`, `target`,
@@ -42,7 +42,7 @@ def samples_of(
     kind = type(source).__name__
     if isinstance(source, dict):
         raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
-    has_columns = hasattr(source, "columns") or hasattr(source, "column_names")
+    has_columns = _has_columns(source)
     if not has_columns and (inputs is not None or targets is not None):
         raise TypeError(f"inputs and targets name columns, which a {kind} does not have")
     length = _length(source, kind)
@@ -64,11 +64,26 @@ def input_columns(source: Any, inputs: Columns, targets: str | None) -> tuple[An
         inputs: see `samples_of`.
         targets: see `samples_of`.
     """
-    if not hasattr(source, "columns") and not hasattr(source, "column_names"):
+    if not _has_columns(source):
         return ()
     names = column_names(source)
     target = _target(targets, names)
     return tuple(_chosen([name for name in names if name != target], inputs, names))
+
+
+def _has_columns(source: Any) -> bool:  # noqa: ANN401
+    return hasattr(source, "columns") or hasattr(source, "column_names") or _gives_mappings(source)
+
+
+def _gives_mappings(source: Any) -> bool:  # noqa: ANN401
+    """Whether samples are mappings, such as those of many torch data sets."""
+    named = hasattr(source, "columns") or hasattr(source, "column_names")
+    if named or isinstance(source, Mapping) or not hasattr(source, "__getitem__"):
+        return False
+    try:
+        return isinstance(source[0], Mapping)
+    except Exception:  # told where samples are read
+        return False
 
 
 def _length(source: Any, kind: str) -> int:  # noqa: ANN401
@@ -209,8 +224,8 @@ def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
 
 
 def _is_transformed(source: Any) -> bool:  # noqa: ANN401
-    """Whether samples pass through a function, which may make other columns of them."""
-    return _format(source) == "custom"
+    """Whether samples are mappings, or pass through a function, which may make other columns."""
+    return _format(source) == "custom" or _gives_mappings(source)
 
 
 def _format(source: Any) -> str | None:  # noqa: ANN401

@@ -17,6 +17,7 @@ import torch
 
 from bcfl.analysis.rows import Row, privacy_columns, round_row
 from bcfl.analysis.run import Run
+from bcfl.analysis.true_groups import TrueGroups
 from bcfl.architecture.model import Model
 from bcfl.data.clients import ClientData, with_validation
 from bcfl.data.names import checked_name
@@ -221,11 +222,17 @@ class Deployment:
                 model=self.network,
                 state=state,
                 records=tuple(records),
-                groups=dict.fromkeys(self.clients),
+                groups=self._groups.after(state.round),
                 executor=executor,
             )
             folder.finish(run)
         return run
+
+    @property
+    def _groups(self) -> TrueGroups:
+        """No group is known; time steps are."""
+        unknown = dict.fromkeys(self.clients, (None,))
+        return TrueGroups(unknown, self.num_steps, self.rounds)
 
     def _initial(self) -> FederationState:
         return initial_state(self.method, self.network, self.clients, self.seed, CPU, DTYPE)
@@ -250,7 +257,7 @@ class Deployment:
         )
         state, record = server_round(self.method, self.network, executor, state, config)
         check_covered(record.ledger.failures)
-        row = round_row(record, None, perf_counter() - started)
+        row = round_row(record, self._groups, perf_counter() - started)
         row |= privacy_columns(state, self.privacy)
         sent = {name: getattr(executor.traffic, name) - getattr(before, name) for name in TRAFFIC}
         return state, record, row | {"connected": sorted(connected), "traffic": sent}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bcfl.methods.options import OBJECTIVE
 from bcfl.methods.registry import Recipe
 from bcfl.runtime.suggestions import nearest
+from bcfl.runtime.user_code import place_of
 
 if TYPE_CHECKING:
     from bcfl.rounds.method import Method
@@ -79,6 +80,9 @@ def imported(reference: str, what: str, expected: str) -> Any:  # noqa: ANN401 -
     """
     module_name, _, path = reference.partition(SEPARATOR)
     title = f"{what} {reference!r}"
+    if module_name.endswith(".py"):
+        name = module_name.removesuffix(".py").replace("/", ".").lstrip(".")
+        raise UnknownObjectError(f"{title} must name a module, no file: {name}{SEPARATOR}{path}")
     if not all(part.isidentifier() for part in (*module_name.split("."), *path.split("."))):
         raise UnknownObjectError(f"{title} must be written module:object, such as mine:load")
     try:
@@ -131,8 +135,9 @@ def made_by(reference: str, what: str, make: Callable[[], Any]) -> Any:  # noqa:
     try:
         return make()
     except Exception as error:
-        kind = type(error).__name__
-        raise OwnCodeError(f"{what} {reference!r} raised {kind}: {error}") from error
+        kind, place = type(error).__name__, place_of(error)
+        at = f", at {place}" * bool(place)
+        raise OwnCodeError(f"{what} {reference!r} raised {kind}: {error}{at}") from error
 
 
 def misfit(what: str, reference: str, found: object, expected: str) -> UnknownObjectError:

@@ -201,13 +201,15 @@ def check_policy(policy: object) -> None:
 
 def _check_tracker(tracker: object) -> None:
     """Check that a tracker has what `bcfl.trackers.Tracker` says."""
-    has_step = callable(getattr(tracker, "step", None))
-    if isinstance(tracker, type) or not has_step or not hasattr(tracker, "candidates_per_parent"):
+    needed = ("candidates_per_parent", "step")
+    lacks = [name for name in needed if not hasattr(tracker, name)]
+    if isinstance(tracker, type) or lacks or not callable(getattr(tracker, "step", None)):
+        found = f", which has no `{lacks[0]}`" if len(lacks) == 1 else ""
         raise TypeError(
             "tracker must be a tracker with `candidates_per_parent` and `step`, such as "
-            f"bcfl.trackers.Greedy(), got {as_given(tracker)}"
+            f"bcfl.trackers.Greedy(), got {as_given(tracker)}{found}"
         )
-    number = tracker.candidates_per_parent
+    number = getattr(tracker, "candidates_per_parent", None)
     if number is not None and not is_whole(number, 1):
         raise ValueError(
             "candidates_per_parent must be a whole number of at least 1, or None for all, "

@@ -15,6 +15,7 @@ from bcfl.policies.context import RoundContext
 from bcfl.policies.policy import Candidate, Policy, Ranking
 from bcfl.protocol.requests import Exchange, ProtocolError, Steps, checked_exchange, together
 from bcfl.runtime import nearest
+from bcfl.runtime.user_code import place_of
 
 Result = TypeVar("Result")
 
@@ -162,7 +163,8 @@ def _run(
         return (yield from _checked(steps, where, association))
     except Exception as error:
         if not _is_of_package(owner):
-            error.add_note(f"raised in {where}{_fields_of(error)}")
+            place = place_of(error)
+            error.add_note(f"raised in {where}{f', {place}' * bool(place)}{_fields_of(error)}")
         raise
 
 

@@ -103,7 +103,13 @@ def _samples(sizes: Mapping[str, int], view: str) -> int:
 def _draw(partition: Partition, out: Path) -> None:
     from bcfl.drawing import in_style
     from experiments.reports.pictures.bubbles import draw_partition
+    from experiments.reports.pictures.concepts import draw_stream
 
+    counts = partition.class_counts()
     with in_style():
-        figure = draw_partition(partition.class_counts(), [data.group for data in partition])
+        if partition.concepts:
+            names = [data.client for data in partition]
+            figure = draw_stream(partition.concepts, dict(zip(names, counts, strict=True)))
+        else:
+            figure = draw_partition(counts, [data.group for data in partition])
         figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None)

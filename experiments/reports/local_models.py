@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bcfl.data import Schedule
+from bcfl.executors import Unreliable
 from bcfl.hypotheses import UNSEEN
 from bcfl.protocol import Train, Trained
 from bcfl.rounds import RoundConfig, server_round
@@ -161,12 +163,20 @@ def record(setup: Experiment, pair: Pair, rounds: int = ROUNDS) -> LocalModels:
         pair: the method and seed.
         rounds: number of rounds, at most those of the experiment.
     """
-    federation = setup.federation(pair)
-    config = RoundConfig(seed=pair.seed, client_fraction=federation.client_fraction, evaluate=False)
-    state = federation.initial_state()
+    federation, planned = setup.federation(pair), setup.scenario.federation.rounds
+    config = RoundConfig(
+        seed=pair.seed,
+        client_fraction=federation.client_fraction,
+        evaluate=False,
+        schedule=Schedule.of(federation.clients, planned),
+    )
+    state = federation.initial_state().planned(planned, None)
+    executor = federation.executor_of(planned)
+    if federation.drop_out:
+        executor = Unreliable(executor, federation.drop_out, federation.seed)
     similarities = []
-    for _ in range(min(rounds, setup.scenario.federation.rounds)):
-        recorder = Recorder(federation.engine, federation.model)
+    for _ in range(min(rounds, planned)):
+        recorder = Recorder(executor, federation.model)
         before = state
         state, _ = server_round(federation.method, federation.model, recorder, state, config)
         similarities.append(_similarity(recorder, before, state))

@@ -9,6 +9,7 @@ from typing import Any
 from bcfl.runtime import counted
 from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.page import as_script_data, render_page
+from experiments.reports.pictures.time_steps import Stream
 from experiments.reports.results_table import agreement_table, results_table
 from experiments.reports.round_history import FirstStates, has_alternatives, history
 from experiments.reports.run_warnings import failures, notes, warnings
@@ -25,8 +26,10 @@ def headline(run: RunFolder) -> str:
         parts[0] += f" on {data['dataset']}"
     if "clients" in data:
         parts.append(counted(data["clients"], "client"))
-        if data.get("groups"):
+        steps = _time_steps(run, data)
+        if data.get("groups") and not steps:
             parts[-1] += f" in {counted(data['groups'], 'true group')}"
+        parts += steps
     rounds = max(run.series(method, "round").shape[1] for method in run.methods)
     planned = run.scenario.get("federation", {}).get("rounds", rounds)
     parts.append(of_asked(rounds, planned, "round"))
@@ -34,6 +37,17 @@ def headline(run: RunFolder) -> str:
     parts.append(of_asked(len(seeds), len(run.description.get("seeds", seeds)), "seed"))
     description = str(run.scenario.get("description", "")).strip().rstrip(".")
     return ", ".join(parts) + "." + (f" {description}." if description else "")
+
+
+def _time_steps(run: RunFolder, data: Mapping[str, Any]) -> list[str]:
+    """Numbers of time steps and of concepts of a stream; empty for other data."""
+    stream = Stream.of(run)
+    steps = data.get("steps", max(stream.steps.of_round, default=0) + 1)
+    if steps == 1:
+        return []
+    known = {concept for own in stream.concepts.values() for concept in own} - {None}
+    concepts = len(known) or data.get("groups")
+    return [counted(steps, "time step"), *([counted(concepts, "concept")] if concepts else [])]
 
 
 def of_asked(number: int, asked: int, noun: str) -> str:

@@ -121,15 +121,21 @@ def summarise(
 
 
 def as_csv(rounds: Mapping[Pair, Sequence[rows.Row]]) -> str:
-    """All rounds of all methods and seeds, one line each; unknown values are empty."""
+    """All rounds of all methods and seeds, one line each; unknown values are empty.
+
+    Args:
+        rounds: by method and seed; those of a stream have their time step as well.
+    """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     seconds = [f"seconds_{phase}" for phase in (*rows.PHASES, "total")]
-    writer.writerow(["method", "seed", "round", *SCALARS, *seconds])
+    streams = any("time_step" in row for done in rounds.values() for row in done)
+    names = [*(["time_step"] if streams else []), *SCALARS]
+    writer.writerow(["method", "seed", "round", *names, *seconds])
     for pair, done in rounds.items():
         for row in done:
             spent = [row["seconds"][phase] for phase in (*rows.PHASES, "total")]
-            scalars = [row.get(name) for name in SCALARS]
+            scalars = [row.get(name) for name in names]
             writer.writerow([pair.method, pair.seed, row["round"], *scalars, *spent])
     return text.getvalue()
 

@@ -17,6 +17,7 @@ from bcfl.drawing import (
 )
 from experiments.reports.pictures import trust_tips
 from experiments.reports.pictures.drawing import ClientText, Picture
+from experiments.reports.pictures.time_steps import Stream
 from experiments.runs.run_folder import RunFolder
 
 MOST_PAIRED = 400
@@ -45,6 +46,8 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         f"{look} Association probabilities over the kept hypotheses after the last round, with "
         "their entropy; colours of clusters as in the figure of cluster sizes."
     ]
+    if any(rows.groups for rows in shown.values()):
+        notes += filter(None, [Stream.of(run).note])
     most = max(rows.num_uncertain for rows in shown.values())
     if most > MOST_UNCERTAIN:
         notes.append(f"Shown: the {MOST_UNCERTAIN} most uncertain of up to {most:,}.")
@@ -93,7 +96,7 @@ def _pairs(run: RunFolder) -> Picture | None:
         lambda: draw_association_reliability(shown, notes=notes),
         "pairs",
         "Share of pairs of one true group against their co-association probability, by method",
-        f"{caption} {perfect}".strip(),
+        " ".join(filter(None, [caption, Stream.of(run).note, perfect])),
         trust_tips.pair_tips(shown),
         narrow=lambda: draw_association_reliability(shown, columns=1, notes=notes),
     )

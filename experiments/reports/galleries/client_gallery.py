@@ -6,6 +6,7 @@ They are drawn from the newest checkpoints, the data and the recorded local mode
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import compress, pairwise, starmap
 from typing import TYPE_CHECKING
@@ -17,8 +18,9 @@ from bcfl.drawing import NARROW
 from bcfl.hypotheses import Snapshot
 from experiments.datasets import DataError
 from experiments.reports.local_models import LocalModels, path_of
-from experiments.reports.pictures import bubbles, likeness, moves, neighbours
+from experiments.reports.pictures import bubbles, concepts, likeness, moves, neighbours
 from experiments.reports.pictures.drawing import Cells, Picture
+from experiments.reports.pictures.time_steps import Stream
 from experiments.runs.files import Pair
 from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.run_folder import RunFolder
@@ -47,12 +49,12 @@ def client_pictures(
     Raises:
         ValueError: a file of local models cannot be read.
     """
-    groups = _groups(run)
+    groups, stream = _groups(run), Stream.of(run)
     return {
-        "partition": _partition(run),
-        "moves": _moves(states, groups),
+        "partition": _partition(run, stream),
+        "moves": _moves(states, groups, stream),
         "clusters": _clusters(states),
-        **_local(run, groups),
+        **_local(run, groups, stream),
     }
 
 
@@ -78,8 +80,10 @@ def divided_clients(run: RunFolder) -> Partition | None:
         return None
 
 
-def _partition(run: RunFolder) -> Picture | None:
+def _partition(run: RunFolder, stream: Stream) -> Picture | None:
     clients = divided_clients(run)
+    if stream.concepts or (clients is not None and clients.concepts):
+        return _stream(run, stream, clients)
     if clients is None:
         return None
     groups, seed = [data.group for data in clients], run.description["seeds"][0]
@@ -102,22 +106,56 @@ def _partition(run: RunFolder) -> Picture | None:
     )
 
 
-def _moves(states: Mapping[str, FederationState], groups: Groups) -> Picture | None:
-    shown = {m: lines for m, state in states.items() if (lines := _moves_of(state, groups))}
+def _stream(run: RunFolder, stream: Stream, clients: Partition | None) -> Picture:
+    """Samples and concepts of the clients of a stream; concepts alone where data are missing."""
+    known = stream.concepts if clients is None else clients.concepts
+    counts, seed = None, run.description["seeds"][0]
+    look = (
+        "Look for columns that differ: the concepts of these clients change at other times. Tiles: "
+        f"concept of a client at each time step, counted from 0 (seed {seed}); clients are sorted "
+        "by their concepts from the first step on."
+    )
+    if clients is not None:
+        counts = dict(zip((c.client for c in clients), clients.class_counts(), strict=True))
+        look += " Area of a circle: training and test samples in a class over all time steps."
+    draw = partial(concepts.draw_stream, known, counts)
+    steps = max(map(len, known.values()))
+    return Picture.of(
+        draw,
+        "partition",
+        f"Samples of {len(known)} clients by class, and their concepts at {steps} time steps"
+        if counts
+        else f"Concepts of {len(known)} clients at {steps} time steps",
+        look,
+        concepts.stream_tips(known, counts),
+        narrow=partial(draw, NARROW) if len(known) <= bubbles.MOST_NARROW else None,
+    )
+
+
+def _moves(states: Mapping[str, FederationState], groups: Groups, stream: Stream) -> Picture | None:
+    found = {method: _moves_of(state, groups, stream) for method, state in states.items()}
+    shown = {method: lines for method, lines in found.items() if lines}
     if not shown:
         return None
     names = states[next(iter(shown))].hypotheses.best.association.clients
     known = any(map(_is_known, groups.values()))
     absorbed, colours = ("all colours", " Colours: true groups.") if known else ("the others", "")
+    look, steps = "Look for late or repeated changes of cluster", stream.steps
+    if stream.concepts:
+        look = (
+            "Look for changes of cluster without a change of colour, changes of colour without one "
+            "of cluster"
+        )
+        colours = " Colours: concept of the client in the time step of a round."
     return Picture.of(
-        lambda: moves.draw_moves(shown),
+        steps.marked(lambda: moves.draw_moves(shown)),
         "moves",
         "Cluster of each client over rounds, a line per client, one panel per method",
-        "Look for late or repeated changes of cluster, and for a cluster that absorbs "
-        f"{absorbed}: cluster collapse.{colours} Leading hypothesis, first seed; clusters are "
-        "numbered as in the last round; methods with one cluster are omitted.",
+        f"{look}, and for a cluster that absorbs {absorbed}: cluster collapse.{colours} Leading "
+        "hypothesis, first seed; clusters are numbered as in the last round; methods with one "
+        f"cluster are omitted.{steps.caption}",
         moves.move_tips(shown, names),
-        narrow=lambda: moves.draw_moves(shown, columns=1),
+        narrow=steps.marked(lambda: moves.draw_moves(shown, columns=1)),
     )
 
 
@@ -125,16 +163,20 @@ def _is_known(group: int | None) -> bool:
     return group is not None
 
 
-def _moves_of(state: FederationState, groups: Groups) -> moves.Moves | None:
+def _moves_of(state: FederationState, groups: Groups, stream: Stream) -> moves.Moves | None:
     leading = [snapshot.associations[0] for snapshot in state.history]
     most = max((association.num_clusters for association in leading), default=0)
     if most < 2:
         return None
     labels = np.stack([association.labels for association in leading])
-    known = [groups.get(client) for client in leading[0].clients]
-    return moves.Moves.of(
+    clients = leading[0].clients
+    known = [groups.get(client) for client in clients]
+    lines = moves.Moves.of(
         labels, most, known, list(starmap(_keeps_numbers, pairwise(state.history)))
     )
+    if not stream.concepts:
+        return lines
+    return replace(lines, over_rounds=stream.groups(clients)[: len(labels)])
 
 
 def _keeps_numbers(before: Snapshot, after: Snapshot) -> bool:
@@ -176,19 +218,21 @@ def _parameters(state: FederationState, cluster: int) -> likeness.Matrix:
     return np.concatenate(means).astype(np.float64)
 
 
-def _local(run: RunFolder, groups: Groups) -> dict[str, Picture | None]:
+def _local(run: RunFolder, groups: Groups, stream: Stream) -> dict[str, Picture | None]:
     """Figures of local models of the first method that has some recorded."""
     for method in run.methods:
         recorded = LocalModels.read(path_of(run.path, _first(run, method)))
         if recorded is not None:
             return {
-                "neighbours": _neighbours(method, recorded, groups),
+                "neighbours": _neighbours(method, recorded, groups, stream),
                 "likeness": _likeness(method, recorded, sorted(groups)),
             }
     return {"neighbours": None, "likeness": None}
 
 
-def _neighbours(method: str, recorded: LocalModels, groups: Groups) -> Picture | None:
+def _neighbours(
+    method: str, recorded: LocalModels, groups: Groups, stream: Stream
+) -> Picture | None:
     shown, clients = recorded.clusters >= 0, recorded.clusters.shape[1]
     if shown.sum(axis=1).min() < neighbours.FEWEST:
         return None
@@ -210,7 +254,12 @@ def _neighbours(method: str, recorded: LocalModels, groups: Groups) -> Picture |
         if has_groups
         else (f"of one colour: clusters of {method} whose clients have similar models", "")
     )
-    of_round = [list(compress(owners, seen)) for seen in shown]
+    of_round = [
+        list(
+            compress(stream.groups_after(number, named) if stream.concepts and named else owners, s)
+        )
+        for number, s in zip(recorded.rounds.tolist(), shown, strict=True)
+    ]
     names = [list(compress(named, seen)) for seen in shown]
     return Picture.of(
         lambda: neighbours.draw_neighbours(rounds, of_round, int(recorded.clusters.max()) + 1),

@@ -9,6 +9,7 @@ import numpy as np
 from bcfl.drawing import NARROW
 from experiments.reports.pictures import curves, segments, support, temperature
 from experiments.reports.pictures.drawing import Picture
+from experiments.reports.pictures.time_steps import TimeSteps
 from experiments.runs.run_folder import RunFolder
 
 
@@ -46,6 +47,7 @@ def _objectives(run: RunFolder) -> Picture | None:
         "Look for whether both fall in every round, which the convergence analysis of WeCFL "
         "promises for small learning rates. C: mean squared distance of local models from the "
         "model of their cluster; F: mean training loss of the clusters' models.",
+        TimeSteps.of(run),
     )
 
 
@@ -62,6 +64,7 @@ def _bounds(run: RunFolder) -> Picture | None:
         "Look for whether the learning rate lies below its bound. B: largest distance of a "
         "client's update from the mean of its cluster, in units of that mean (0: all alike); "
         "bound: Ma (2023), equation 3.16, with gradients estimated by the updates.",
+        TimeSteps.of(run),
     )
 
 
@@ -70,7 +73,7 @@ def _temperature(run: RunFolder) -> Picture | None:
     series = {method: values for method, values in facts.items() if np.isfinite(values).any()}
     if not series:
         return None
-    several = any(len(run.seeds(method)) > 1 for method in series)
+    steps, several = TimeSteps.of(run), any(len(run.seeds(method)) > 1 for method in series)
     panel = curves.Panel(
         name="temperature", title="clustering temperature", series=series, points=True
     )
@@ -78,14 +81,14 @@ def _temperature(run: RunFolder) -> Picture | None:
         " of each seed; line: mean over seeds; band: minimum to maximum." if several else "."
     )
     return Picture.of(
-        lambda: temperature.draw_temperature(series, run.methods),
+        steps.marked(lambda: temperature.draw_temperature(series, run.methods)),
         "temperature",
         "Clustering temperature over rounds, by method",
         "Look for the first rise: it triggers the clustering of OCFL. The temperature is high "
         "where client updates diverge (0: parallel, 1: opposite), each from the model that its "
-        f"client started from. {points} Methods with identical values share a line.",
+        f"client started from. {points} Methods with identical values share a line.{steps.caption}",
         curves.round_tips([panel]),
-        narrow=lambda: curves.draw_narrow_curves([panel], run.methods),
+        narrow=steps.marked(lambda: curves.draw_narrow_curves([panel], run.methods)),
     )
 
 

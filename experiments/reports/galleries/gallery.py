@@ -25,6 +25,7 @@ from experiments.reports.galleries.family_gallery import family_pictures
 from experiments.reports.galleries.score_gallery import recorded, score_pictures
 from experiments.reports.pictures import curves, tree
 from experiments.reports.pictures.drawing import Picture
+from experiments.reports.pictures.time_steps import Stream, TimeSteps
 from experiments.runs.run_folder import RunFolder
 
 
@@ -45,7 +46,7 @@ def all_pictures(
         **score_pictures(run),
         "graph": _client_graph(run),
         "sizes": _cluster_sizes(run),
-        "ribbons": _ribbons(ancestries),
+        "ribbons": _ribbons(ancestries, TimeSteps.of(run)),
         "tree": _tree(ancestries),
         "hypotheses": _hypotheses(run),
         **association_pictures(run),
@@ -69,6 +70,8 @@ def _client_graph(run: RunFolder) -> Picture | None:
         "Edge width: probability of sharing a cluster, as believed after the last round "
         f"(seed {seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
     ]
+    if picture.known_groups and Stream.of(run).concepts:
+        notes.append("Shapes: concepts at the last time step, also where earlier rounds are shown.")
     if len(picture.groups) < picture.num_clients:
         notes.append(
             f"A subsample of {len(picture.groups)} of {picture.num_clients:,} clients, stratified "
@@ -107,13 +110,15 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
     sizes = {m: [r.get("cluster_sizes") or [0] for r in run.first(m)] for m in run.methods}
     if not any(any(map(sum, rows)) for rows in sizes.values()):
         return None
+    steps = TimeSteps.of(run)
+    within = " until the next time step" if steps.begins else ""
     return Picture.of(
-        lambda: draw_cluster_sizes(sizes),
+        steps.marked(lambda: draw_cluster_sizes(sizes)),
         "sizes",
         "Clients per cluster over rounds, one panel per method",
-        "Look for the round after which the bands stay level: assignments have converged. "
+        f"Look for the round after which the bands stay level{within}: assignments have converged. "
         "Clusters of the leading hypothesis, first seed; at the right, each cluster's number and "
-        "size in the last round." + _bounds(run),
+        "size in the last round." + _bounds(run) + steps.caption,
         {
             f"round-{method}-{number}": "\n".join(
                 [f"{method}, round {number}"]
@@ -122,7 +127,7 @@ def _cluster_sizes(run: RunFolder) -> Picture | None:
             for method, rows in sizes.items()
             for number, row in enumerate(rows, start=1)
         },
-        narrow=lambda: draw_cluster_sizes(sizes, columns=1),
+        narrow=steps.marked(lambda: draw_cluster_sizes(sizes, columns=1)),
     )
 
 
@@ -135,22 +140,22 @@ def _bounds(run: RunFolder) -> str:
     return f" Cluster sizes were bounded to {least} to {most} clients."
 
 
-def _ribbons(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
+def _ribbons(ancestries: Mapping[str, HypothesisLineage], steps: TimeSteps) -> Picture | None:
     if not ancestries:
         return None
     return Picture.of(
-        lambda: draw_hypothesis_weights(ancestries),
+        steps.marked(lambda: draw_hypothesis_weights(ancestries)),
         "ribbons",
         "Weights of hypotheses over rounds, stacked, one panel per method",
         "Look for colours that take over: a proposal displaced the previous hypotheses. One colour "
         "throughout: variants of one hypothesis. Height of a band: weight of a hypothesis. "
-        "Methods that never had alternatives are omitted.",
+        f"Methods that never had alternatives are omitted.{steps.caption}",
         {
             f"round-{method}-{number}": _weights_text(method, number, ancestry)
             for method, ancestry in ancestries.items()
             for number in range(1, ancestry.num_rounds + 1)
         },
-        narrow=lambda: draw_hypothesis_weights(ancestries, width=NARROW),
+        narrow=steps.marked(lambda: draw_hypothesis_weights(ancestries, width=NARROW)),
     )
 
 
@@ -217,4 +222,5 @@ def _hypotheses(run: RunFolder) -> Picture | None:
         "mass of all associations that the kept ones capture, given the previous round. Omitted "
         "there: methods that capture all of it; in the effective number: methods that never keep "
         "more than one hypothesis.",
+        TimeSteps.of(run),
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from experiments.reports.pictures import cost, curves
 from experiments.reports.pictures.drawing import Picture
+from experiments.reports.pictures.time_steps import TimeSteps
 from experiments.runs.run_folder import RunFolder
 
 
@@ -62,6 +63,7 @@ def _curves(run: RunFolder) -> Picture | None:
         "curves",
         "Accuracy and adjusted Rand index over rounds, one line per method",
         f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
+        TimeSteps.of(run),
     )
 
 
@@ -88,6 +90,7 @@ def _scores(run: RunFolder) -> Picture | None:
         "Macro-F1 and negative log-likelihood over rounds, one line per method",
         "Look for a likelihood that gets worse while F1 still rises: predictions become "
         "overconfident. The first rounds may lie outside the axis.",
+        TimeSteps.of(run),
     )
 
 

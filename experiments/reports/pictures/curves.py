@@ -21,6 +21,7 @@ from bcfl.drawing import (
 )
 from experiments.reports.pictures.drawing import Picture
 from experiments.reports.pictures.method_styles import method_styles
+from experiments.reports.pictures.time_steps import NO_STEPS, TimeSteps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +69,12 @@ class Panel:
 
 
 def picture(
-    panels: Sequence[Panel], methods: Sequence[str], name: str, title: str, look: str
+    panels: Sequence[Panel],
+    methods: Sequence[str],
+    name: str,
+    title: str,
+    look: str,
+    steps: TimeSteps = NO_STEPS,
 ) -> Picture | None:
     """The panels that have values as one figure, with the values of a round; None if none has.
 
@@ -78,17 +84,18 @@ def picture(
         name: prefix of all ids in the figure.
         title: text alternative for screen readers.
         look: how to read it.
+        steps: time steps of the rounds, whose beginnings are marked.
     """
     shown = [panel for panel in panels if panel.series]
     if not shown:
         return None
     return Picture.of(
-        lambda: draw_curves(shown, methods),
+        steps.marked(lambda: draw_curves(shown, methods)),
         name,
         title,
-        look,
+        look + steps.caption,
         round_tips(shown),
-        narrow=lambda: draw_narrow_curves(shown, methods),
+        narrow=steps.marked(lambda: draw_narrow_curves(shown, methods)),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +45,14 @@ class Moves:
     Attributes:
         labels: (rounds, clients) int64 cluster after each round, -1 before a client was seen.
         num_clusters: number of clusters.
-        groups: true group of each client, None where unknown.
+        groups: true group of each client after the last round, None where unknown.
+        over_rounds: (rounds, clients) true groups after each round; empty where they do not change.
     """
 
     labels: NDArray[np.int64]
     num_clusters: int
     groups: Sequence[int | None]
+    over_rounds: Sequence[Sequence[int | None]] = ()
 
     @classmethod
     def of(
@@ -129,9 +132,23 @@ def move_tips(methods: Mapping[str, Moves], clients: Sequence[str]) -> dict[str,
             more = ["..."] if len(begins) > LISTED else []
             group = moves.groups[number]
             known = [] if group is None else [f"group {group}"]
+            if moves.over_rounds:
+                known = [
+                    f"concept {text}" for text in spans([r[number] for r in moves.over_rounds])
+                ]
             text = "\n".join([client, *known, method, *more, *rows])
             tips[_line(method, number)] = ClientText(client, text)
     return tips
+
+
+def spans(groups: Sequence[int | None]) -> list[str]:
+    """Each group of a client with its rounds, such as `1 from round 4`; unknown ones are left out.
+
+    Args:
+        groups: of the client after each round.
+    """
+    begins = [n for n, group in enumerate(groups) if n == 0 or group != groups[n - 1]]
+    return [f"{groups[n]} from round {n + 1}" for n in begins if groups[n] is not None]
 
 
 def _line(method: str, client: int) -> str:
@@ -160,17 +177,26 @@ def draw_moves(methods: Mapping[str, Moves], columns: int = 2) -> Figure:
 
 
 def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
-    known = sorted({group for group in moves.groups if group is not None})
+    of_client = list(zip(*(moves.over_rounds or [moves.groups] * len(moves.labels)), strict=True))
+    known = sorted({group for groups in of_client for group in groups if group is not None})
     rounds = np.arange(1, len(moves.labels) + 1)
     width = float(np.clip(40 / len(moves.groups), 0.35, 1.2))
     for cluster in range(moves.num_clusters):
         axes.axhspan(cluster - LANE / 2, cluster + LANE / 2, color="#f2f2f2", linewidth=0)
-    for client, (line, group) in enumerate(zip(moves.heights().T, moves.groups, strict=True)):
-        colour = FAINT if group is None else GROUP_COLOURS[known.index(group) % len(GROUP_COLOURS)]
+    for client, (line, groups) in enumerate(zip(moves.heights().T, of_client, strict=True)):
+        colours = [
+            FAINT if group is None else GROUP_COLOURS[known.index(group) % len(GROUP_COLOURS)]
+            for group in groups
+        ]
+        if len(set(colours)) > 1:
+            _draw_in_colours(
+                axes, rounds, line, colours, linewidth=width, gid=_line(method, client)
+            )
+            continue
         axes.plot(
             rounds,
             line,
-            color=colour,
+            color=colours[0],
             linewidth=width,
             solid_joinstyle="round",
             marker="o" if len(rounds) == 1 else "",
@@ -187,3 +213,22 @@ def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.xaxis.set_major_locator(whole_numbers())
+
+
+def _draw_in_colours(
+    axes: Axes,
+    rounds: NDArray[np.int64],
+    line: NDArray[np.float64],
+    colours: Sequence[str],
+    **style: Any,  # noqa: ANN401
+) -> None:
+    """A line that is in each round, and on its way there, in the colour of the round."""
+    from matplotlib.collections import LineCollection
+
+    points = np.column_stack([rounds, line])
+    changes = [n for n in range(1, len(colours)) if colours[n] != colours[n - 1]]
+    edges = [0, *changes, len(colours)]
+    pieces = [points[max(a - 1, 0) : b] for a, b in pairwise(edges)]
+    axes.add_collection(
+        LineCollection(pieces, colors=[colours[a] for a in edges[:-1]], joinstyle="round", **style)
+    )

@@ -14,6 +14,7 @@ from bcfl import Association, ClientData, Federation, Method, Objective, methods
 from bcfl.policies import Costs, FedAvg, Ranking, candidate, ranked
 from bcfl.protocol import Exchange, Score
 from bcfl.protocol.requests import Describe, Train
+from bcfl.rounds import UntrainedWarning
 from bcfl.trackers import Greedy
 
 NAMES = ("c00", "c01", "c02", "c03")
@@ -136,7 +137,8 @@ def test_costs_are_read_from_what_numpy_reads(made):
 
 
 def test_costs_without_clients_change_nothing():
-    found = run(OwnCosts(costs(np.array([]), ()))).hypotheses.best.association
+    with pytest.warns(UntrainedWarning, match="no client was asked to train"):
+        found = run(OwnCosts(costs(np.array([]), ()))).hypotheses.best.association
     assert found.labels.tolist() == [-1, -1, -1, -1]
 
 

@@ -98,7 +98,7 @@ def test_columns_are_chosen_by_name():
         ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
         (FRAME[["a", "b"]], ValueError, "targets must name the column of the targets"),
         (None, ValueError, "no training samples"),
-        ([{"x": X[0], "y": 0}], TypeError, r"pairs .*, got dict from list with \['x', 'y'\]"),
+        ([{"x": X[0], "z": 0}], ValueError, r"targets must name .*, one of \['x', 'z'\]"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_remedy(source, error, message):
@@ -164,3 +164,21 @@ def test_streams_and_several_splits_of_hugging_face_are_refused():
         ClientData.from_dataset("c", data.to_iterable_dataset())
     with pytest.raises(TypeError, match=r"one split with its samples, got splits \['train'\]"):
         ClientData.from_dataset("c", sys.modules["datasets"].DatasetDict(train=data))
+
+
+class Mappings(Dataset):
+    """Samples by name, as many torch data sets give them."""
+
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, index):
+        return {"image": X[index], "more": 1.0, "target": int(Y[index])}
+
+
+def test_samples_that_are_mappings_are_read_by_their_names():
+    data = ClientData.from_dataset("a", Mappings(), inputs="image")
+    assert torch.equal(data.views["train"].inputs, X)
+    assert torch.equal(data.views["train"].targets, Y)
+    with pytest.raises(ValueError, match=r"must have a column 'label', got \['image', 'more'"):
+        ClientData.from_dataset("a", Mappings(), inputs="image", targets="label")

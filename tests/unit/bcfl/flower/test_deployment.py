@@ -104,6 +104,12 @@ def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint_before(tmp_path, mon
     assert everything(resumed.state) == everything(loop("wecfl").state)
 
 
+def test_rounds_of_a_stream_have_their_time_step(tmp_path):
+    run, _ = started(plan_of("wecfl", tmp_path, num_steps=2))
+    assert [row["time_step"] for row in DeploymentFolder(tmp_path, "wecfl").rows()] == [0, 0, 1]
+    assert run.groups == dict.fromkeys(CLIENTS)
+
+
 def test_the_run_can_ask_its_clients_for_more(tmp_path):
     run, _ = started(plan_of("bcfl-g", tmp_path))
     x = CLIENTS["c0"].views["test"]

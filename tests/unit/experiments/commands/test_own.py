@@ -124,7 +124,12 @@ def test_a_scenario_of_own_things_has_all_commands(scenario):
             "is of type Dataset, expected a bcfl.Model",
         ),
         ("own_things:Alone", "own_things:Alonee", "Did you mean 'Alone'"),
-        ("own_things:samples", "own_things:fails", "dataset 'own_things:fails' raised KeyError"),
+        ("own_things:Alone", "own_things.py:Alone", "must name a module, no file: own_things:Al"),
+        (
+            "own_things:samples",
+            "own_things:fails",
+            "'own_things:fails' raised KeyError: 'age', at own",
+        ),
         ("own_things:halves", "own_things:fails", "partition 'own_things:fails' raised KeyError"),
         ("own_things:Network", "own_things:fails", "model 'own_things:fails' raised KeyError"),
         ("own_things:Alone", "own_things:fails", "method 'own_things:fails' raised KeyError"),

@@ -1,5 +1,7 @@
 """Runs of streams: samples and true groups are those of the time step of the last round."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -9,12 +11,19 @@ from bcfl.analysis import pairs, rows
 from experiments.commands import explain
 from experiments.config.scenario import from_table
 from experiments.launch import start
+from experiments.reports import local_models
 from experiments.reports.client_report import read_history
+from experiments.reports.galleries import client_gallery
+from experiments.reports.galleries.gallery import all_pictures
+from experiments.reports.pictures.time_steps import Stream, TimeSteps
+from experiments.reports.report import headline
+from experiments.reports.round_history import FirstStates
 from experiments.reports.uncertainty_page import render as uncertainty_page
 from experiments.reports.uncertainty_results import Query, as_json, evaluate_run, step_notes
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.plan import Plan
 from experiments.runs.restore import restore
+from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import Experiment, RunCallbacks
 
 STEPS = 3
@@ -123,3 +132,76 @@ def test_a_client_is_told_with_the_groups_of_the_last_step(folder, stream):
     concepts = " ".join(map(str, stream.concepts["client-00"]))
     assert f"true group {report.group} at time step 2 (over steps: {concepts})" in text
     assert f"on its {len(stream[0].views['test:2'])} test samples of time step 2" in text
+
+
+@pytest.fixture(scope="module")
+def read(folder):
+    return RunFolder.read(folder)
+
+
+def test_the_report_begins_with_time_steps_and_concepts(read):
+    assert headline(read) == (
+        "2 methods on optdigits, 6 clients, 3 time steps, 2 concepts, 6 rounds, 1 seed."
+    )
+
+
+def test_a_run_folder_knows_the_concepts_of_each_round(read, stream):
+    found = Stream.of(read)
+    assert found.concepts == stream.concepts
+    assert found.steps == TimeSteps((0, 0, 1, 1, 2, 2))
+    assert found.steps.begins == [3, 5]
+    clients = sorted(stream.concepts)
+    for number, groups in enumerate(found.groups(clients)):
+        assert dict(zip(clients, groups, strict=True)) == at(stream, number // 2)
+
+
+def test_methods_whose_steps_differ_have_no_marks(read):
+    other = [{**row, "time_step": 0} for row in read.first("ifca")]
+    mixed = replace(read, rounds={**read.rounds, "ifca": {1: other}})
+    assert TimeSteps.of(mixed).begins == []
+    short = replace(read, rounds={**read.rounds, "ifca": {1: read.first("ifca")[:3]}})
+    assert TimeSteps.of(short).begins == [3, 5]
+
+
+def test_figures_over_rounds_say_where_a_time_step_begins(read, plain_figures):
+    pictures = all_pictures(read, FirstStates.of(read).states)
+    for name in ("curves", "scores", "sizes", "moves"):
+        assert pictures[name].caption.endswith(" Thin vertical lines: a time step begins.")
+    assert "Shapes: concepts at the last time step" in pictures["graph"].caption
+    assert "late or repeated changes" not in pictures["moves"].caption
+    assert "True groups: concepts at the last time step." in pictures["pairs"].caption
+    assert pictures["partition"].title == (
+        "Samples of 6 clients by class, and their concepts at 3 time steps"
+    )
+    assert "over all time steps" in pictures["partition"].caption
+
+
+def test_lines_of_clients_have_the_concept_of_the_round(read, stream):
+    state = FirstStates.of(read).states["ifca"]
+    lines = client_gallery._moves_of(state, at(stream, STEPS - 1), Stream.of(read))
+    clients = state.hypotheses.best.association.clients
+    assert [dict(zip(clients, row, strict=True)) for row in lines.over_rounds] == [
+        at(stream, number // 2) for number in range(6)
+    ]
+
+
+def test_concepts_are_shown_where_the_data_are_not_at_hand(read, plain_figures, monkeypatch):
+    monkeypatch.setattr(client_gallery, "divided_clients", lambda run: None)
+    picture = client_gallery.client_pictures(read, {})["partition"]
+    assert picture.title == "Concepts of 6 clients at 3 time steps"
+    assert "circle" not in picture.caption
+
+
+def test_a_saved_run_is_told_as_a_stream(stream, tmp_path, plain_figures):
+    scenario = from_table(TABLE)
+    federation = Experiment(scenario=scenario, device="cpu").federation(IFCA)
+    folder = federation.run(3).save(tmp_path / "run", name="ifca")
+    saved = RunFolder.read(folder)
+    assert "6 clients, 3 time steps, 2 concepts" in headline(saved)
+    assert Stream.of(saved).concepts == stream.concepts
+
+
+def test_local_models_are_trained_on_the_samples_of_their_step(folder):
+    found = local_models.record(Experiment(scenario=from_table(TABLE), device="cpu"), IFCA, 4)
+    history = restore(folder, IFCA).state.history
+    assert found.clusters.tolist() == [s.associations[0].labels.tolist() for s in history[:4]]

@@ -113,6 +113,13 @@ def test_the_table_of_rounds_has_a_line_for_each():
     assert read[0]["seconds_total"] == "2.0"
 
 
+def test_the_table_of_rounds_of_a_stream_has_their_time_steps():
+    done = [{**row, "time_step": number // 2} for number, row in enumerate(rounds(0))]
+    read = list(csv.DictReader(io.StringIO(summary.as_csv({Pair("ifca", 0): done}))))
+    assert [row["time_step"] for row in read] == ["0", "0", "1", "1"]
+    assert "time_step" not in summary.as_csv({Pair("ifca", 0): rounds(0)})
+
+
 def results(seeds=1):
     def metrics(accuracy, ari, nll):
         cells = dict.fromkeys(("accuracy", "macro_f1"), accuracy)

@@ -28,6 +28,7 @@ def pairs_of(**methods):
     run = SimpleNamespace(
         memberships=dict,
         methods=tuple(methods),
+        first=lambda method: [],
         co_associations=lambda method, _: [(methods[method], groups)],
     )
     return association_pictures(run)["pairs"]

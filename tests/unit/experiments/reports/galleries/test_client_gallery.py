@@ -13,6 +13,7 @@ from experiments.reports import compare_page, local_models
 from experiments.reports.galleries import client_gallery
 from experiments.reports.galleries.client_gallery import client_pictures
 from experiments.reports.local_models import LocalModels
+from experiments.reports.pictures.time_steps import Stream
 from experiments.reports.report import render, write_report
 from experiments.reports.round_history import FirstStates
 from experiments.runs.files import Pair
@@ -85,8 +86,8 @@ def test_clients_without_true_groups_have_captions_of_their_own(folder):
     run = RunFolder.read(folder)
     states = FirstStates.of(run).states
     groups = client_gallery._groups(run)
-    assert "absorbs all colours" in client_gallery._moves(states, groups).caption
-    caption = client_gallery._moves(states, dict.fromkeys(groups)).caption
+    assert "absorbs all colours" in client_gallery._moves(states, groups, Stream()).caption
+    caption = client_gallery._moves(states, dict.fromkeys(groups), Stream()).caption
     assert "absorbs the others" in caption
     assert "group" not in caption
 

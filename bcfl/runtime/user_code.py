@@ -1,0 +1,36 @@
+"""Where the code of users raised an error."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType
+
+OWN = frozenset({"assignment", "bcfl", "experiments", "posteriors"})
+"""Packages whose code is not the user's."""
+LIBRARIES = ("site-packages", "dist-packages")
+
+
+def place_of(error: BaseException) -> str:
+    """Innermost line of the user's code in a traceback, such as `net.py:12 in forward`.
+
+    Args:
+        error: that was raised; code of this library, installed ones and Python is not the user's.
+
+    Returns:
+        File, line and function; empty where no line is the user's.
+    """
+    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__) if _is_users(frame)]
+    if not frames:
+        return ""
+    frame, line = frames[-1]
+    return f"{Path(frame.f_code.co_filename).name}:{line} in {frame.f_code.co_name}"
+
+
+def _is_users(frame: FrameType) -> bool:
+    """Whether code is not of these packages, an installed one or the standard library."""
+    name, file = str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename)
+    installed = any(folder in file.parts for folder in LIBRARIES)
+    standard = file.is_relative_to(sysconfig.get_path("stdlib")) or name.startswith("importlib")
+    return not (installed or standard or name.partition(".")[0] in OWN)

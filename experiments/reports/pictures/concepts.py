@@ -1,0 +1,155 @@
+"""Clients of a stream: samples by class over all time steps, and the concept of each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK, WIDTH, whole_numbers
+from experiments.reports.pictures.bubbles import partition_tips
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from experiments.reports.pictures.time_steps import Concepts
+
+LEFT, RIGHT, ABOVE, BELOW, BETWEEN = 0.62, 0.1, 0.3, 0.35, 0.45
+ROW, TILE = 0.24, 0.24
+"""Height of a class and of a time step, inches."""
+WIDEST = 0.3
+"""Width of a tile at most, inches."""
+DIGIT = 0.13
+"""Width of a tile from which on it has the number of its concept, inches."""
+DIGIT_SIZE = 52
+"""Of such a number, in square points."""
+
+
+def order_of(concepts: Concepts) -> list[str]:
+    """Clients with those of like concepts beside each other: by the concepts from step 0 on.
+
+    Args:
+        concepts: of the clients.
+    """
+    return sorted(concepts, key=lambda name: ([(c is None, c or 0) for c in concepts[name]], name))
+
+
+def draw_stream(
+    concepts: Concepts, counts: Mapping[str, NDArray[np.int64]] | None, width: float = WIDTH
+) -> Figure:
+    """Circles of samples by client and class above tiles of the concept at each time step.
+
+    Args:
+        concepts: of the clients at each time step.
+        counts: (classes,) int64 samples of each client; None leaves out the circles.
+        width: of the figure, inches.
+    """
+    from matplotlib.figure import Figure
+
+    order = order_of(concepts)
+    steps = max(len(known) for known in concepts.values())
+    classes = 0 if counts is None else len(next(iter(counts.values())))
+    circles = ROW * (classes + 0.5) + BETWEEN if classes else 0.0
+    tiles = TILE * steps
+    height = ABOVE + circles + tiles + BELOW
+    figure, across = Figure(figsize=(width, height)), width - LEFT - RIGHT
+    axes = figure.add_axes(
+        (LEFT / width, BELOW / height, across / width, tiles / height), label="concepts"
+    )
+    _draw_tiles(axes, [concepts[name] for name in order], steps, across)
+    axes.set_xlabel(f"{len(order):,} clients")
+    if counts is not None:
+        bottom = BELOW + tiles + BETWEEN
+        box = (LEFT / width, bottom / height, across / width, (circles - BETWEEN) / height)
+        table = np.stack([counts[name] for name in order])
+        _draw_circles(figure.add_axes(box, label="samples"), table, across)
+    return figure
+
+
+def stream_tips(
+    concepts: Concepts, counts: Mapping[str, NDArray[np.int64]] | None
+) -> dict[str, list[tuple[str, str]]]:
+    """Client and text of each circle and tile, by id of its group.
+
+    Args:
+        concepts: of the clients at each time step.
+        counts: (classes,) int64 samples of each client; None where there are no circles.
+    """
+    order, tips = order_of(concepts), {}
+    if counts is not None:
+        table = np.stack([counts[name] for name in order])
+        tips = partition_tips(table, [None] * len(order), order)
+    for concept in _known(concepts.values()):
+        texts = [
+            (name, f"{name}\ntime step {step}: concept {concept}")
+            for name in order
+            for step, own in enumerate(concepts[name])
+            if own == concept
+        ]
+        tips |= {_tiles(concept, part): texts for part in ("tiles", "digits")}
+    return tips
+
+
+def _tiles(concept: int, part: str = "tiles") -> str:
+    """Id of the tiles of a concept, or of the digits on them."""
+    return f"{part}-concept-{concept}"
+
+
+def _known(rows: Iterable[Sequence[int | None]]) -> list[int]:
+    return sorted({concept for row in rows for concept in row if concept is not None})
+
+
+def _draw_tiles(
+    axes: Axes, rows: Sequence[Sequence[int | None]], steps: int, across: float
+) -> None:
+    known, step = _known(rows), across / len(rows)
+    for number, concept in enumerate(known):
+        places = [
+            (x, y) for x, row in enumerate(rows) for y, own in enumerate(row) if own == concept
+        ]
+        x, y = np.array(places).T
+        axes.scatter(
+            x,
+            y,
+            s=(72 * 0.92 * min(step, TILE, WIDEST)) ** 2,
+            marker="s",
+            color=GROUP_COLOURS[number % len(GROUP_COLOURS)],
+            linewidth=0,
+            gid=_tiles(concept),
+        )
+        if step >= DIGIT:
+            digit: Any = f"${concept}$"
+            gid = _tiles(concept, "digits")
+            axes.scatter(x, y, s=DIGIT_SIZE, marker=digit, color="white", linewidth=0, gid=gid)
+    _frame(axes, len(rows))
+    axes.set_ylim(steps - 0.5, -0.5)
+    axes.yaxis.set_major_locator(whole_numbers())
+    axes.set_ylabel("time step")
+    axes.set_title("concept", loc="right", color=FAINT)
+
+
+def _draw_circles(axes: Axes, counts: NDArray[np.int64], across: float) -> None:
+    clients, classes = counts.shape
+    largest = 0.92 * min(ROW, across / clients) * 72
+    client, label = np.nonzero(counts)
+    areas = largest**2 * counts[client, label] / max(1, counts.max())
+    axes.scatter(
+        client, label, s=areas, color=INK, alpha=0.75, linewidth=0, gid="bubbles-group-unknown"
+    )
+    _frame(axes, clients)
+    axes.set_ylim(classes - 0.25, -0.75)
+    axes.set_yticks(range(classes))
+    axes.set_ylabel("class")
+    axes.grid(axis="y")
+    axes.set_title(
+        f"largest circle: {int(counts.max()):,} samples of all time steps", loc="right", color=FAINT
+    )
+
+
+def _frame(axes: Axes, clients: int) -> None:
+    axes.set_xlim(-1, clients)
+    axes.set_xticks([])
+    axes.tick_params(length=0)
