@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bcfl.drawing import ClientGraph, Memberships
+from bcfl.drawing import ClientGraph, GraphPicture, Memberships
 from experiments.reports.galleries.association_gallery import association_pictures
-from experiments.reports.galleries.gallery import _client_graph
+from experiments.reports.galleries.gallery import _client_tips
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,16 @@ def test_clients_of_graphs_tell_how_sure_their_cluster_is():
     clients = {"c0": 0, "c1": 1, "c2": None}
     graph = ClientGraph(clients, {"c0": 1, "c1": 0, "c2": -1}, {("c0", "c1"): 0.5}, 3)
     believed = Memberships(("c1", "c0"), np.array([[0.6, 0.4], [0.03, 0.97]]), {})
-    run = SimpleNamespace(
-        graphs=lambda _: {"ifca": graph, "fedavg": graph},
-        memberships=lambda: {"ifca": believed},
-        methods=("ifca", "fedavg"),
-        seeds=lambda _: (0,),
-    )
-    svg = _client_graph(run).svg
-    tips = [text.split("&#10;") for text in re.findall(r'data-tip="([^"]*)"', svg)]
-    assert tips == [
-        ["c0", "ifca: cluster 1, probability 97.0%", "group 0"],
-        ["c1", "ifca: cluster 0, probability 60.0%", "group 1"],
-        ["c2", "ifca: no cluster yet"],
-        ["c0", "fedavg: cluster 1", "group 0"],
-        ["c1", "fedavg: cluster 0", "group 1"],
-        ["c2", "fedavg: no cluster yet"],
+    picture = GraphPicture.of({"ifca": graph, "fedavg": graph})
+    tips = _client_tips(picture, {"ifca": believed})
+    assert [text for _, text in tips["clients-ifca-group-0"]] == [
+        "c0\nifca: cluster 1, probability 97.0%\ngroup 0"
+    ]
+    found = [text for name in tips for _, text in tips[name]]
+    assert found[1:] == [
+        "c1\nifca: cluster 0, probability 60.0%\ngroup 1",
+        "c2\nifca: no cluster yet",
+        "c0\nfedavg: cluster 1\ngroup 0",
+        "c1\nfedavg: cluster 0\ngroup 1",
+        "c2\nfedavg: no cluster yet",
     ]
