@@ -43,7 +43,8 @@ const copyOf = (group, className) => {
   return copy;
 };
 const marksOf = (element) => {
-  if (element.localName !== "g") return [ringOf(element)];
+  const markers = element.localName === "g" ? all("use", element) : [element];
+  if (markers.length) return markers.map(ringOf);
   const isLine = getComputedStyle(element.querySelector("path")).fill === "none";
   return ["edge", ...(isLine ? ["line"] : [])].map((className) => copyOf(element, className));
 };
