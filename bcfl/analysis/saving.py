@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis import rows
 from bcfl.analysis.graphs import write_graphs
+from bcfl.analysis.true_groups import number_of_groups
 from bcfl.architecture.model import Model
 from bcfl.rounds import checkpoint
 from bcfl.runtime.folders import (
@@ -162,14 +163,13 @@ def write(
         The metrics of each round by name and seed of the run.
     """
     first = next(iter(runs.values()))
-    groups = {group for group in first.groups.values() if group is not None}
     description = {
         "format": RUN_FORMAT,
         "scenario": {"name": name, **_settings(runs)},
         "methods": list(dict.fromkeys(name for name, _ in runs)),
         "seeds": sorted({seed for _, seed in runs}),
         PAIRS: [list(pair) for pair in runs],
-        "data": {"clients": len(first.clients), "groups": len(groups)},
+        "data": {"clients": len(first.clients), "groups": number_of_groups(first.groups)},
         FEDERATIONS: dict(federations),
         **(facts or {}),
     }

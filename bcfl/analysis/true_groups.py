@@ -127,6 +127,19 @@ def groups_after(
     return groups.after(round, planned_rounds) if isinstance(groups, TrueGroups) else groups
 
 
+def number_of_groups(groups: Groups) -> int:
+    """Number of true groups, in a stream of all time steps; unknown ones are not counted.
+
+    Args:
+        groups: of the clients.
+    """
+    if isinstance(groups, TrueGroups):
+        known = {group for concepts in groups.concepts.values() for group in concepts}
+    else:
+        known = set(groups.values())
+    return len(known - {None})
+
+
 def _checked(client: str, concepts: Sequence[int | None], steps: int) -> tuple[int | None, ...]:
     if isinstance(concepts, str | bytes) or not hasattr(concepts, "__len__"):
         raise TypeError(

@@ -8,6 +8,7 @@ import pytest
 
 from bcfl import ClientData, Federation, View, methods
 from bcfl.analysis import TrueGroups, groups_after, loggers, pairs, rows, write_graphs
+from bcfl.analysis.true_groups import number_of_groups
 from experiments import datasets, models, partitions
 
 CONCEPTS = {"a": (0, 1), "b": (0, 0), "c": (1, 1), "d": (1, 0)}
@@ -146,3 +147,9 @@ def test_static_data_have_no_time_steps(clients):
     assert not any("time_step" in row for row in run.rows())
     assert "concepts" not in run.association_graph().nodes["a"]
     assert re.fullmatch(r"TrueGroups\(.*, step 0 of 1\)", repr(run.groups))
+
+
+def test_groups_are_counted_over_all_time_steps():
+    groups = TrueGroups({"a": (0, 2), "b": (0,), "c": (None,)}, num_steps=2, planned_rounds=4)
+    assert number_of_groups(groups) == 2
+    assert number_of_groups({"a": 3, "b": None}) == 1
