@@ -170,7 +170,9 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None, *, legend: bool = True
 def plot_reliability(runs: Runs, ax: Places = None, *, legend: bool = True) -> Drawn:
     """Accuracy against confidence of the clients' tests after the last round, in 15 bins.
 
-    Of labels, the share of samples with a label against the probability that it is present.
+    Of labels, the share of samples with a label against the probability that it is present. On the
+    diagonal confidence is right. Bars are 95 % intervals after Wilson, as of independent samples;
+    numbers at the top count the samples of each bin.
 
     Args:
         runs: a run, or several by name.
@@ -189,6 +191,10 @@ def plot_reliability(runs: Runs, ax: Places = None, *, legend: bool = True) -> D
 
 def plot_association_reliability(runs: Runs, ax: Places = None) -> Drawn:
     """Share of pairs of one true group against the probability that they share a cluster.
+
+    Pairs of clients are in ten bins of equal width; on the diagonal probabilities are right. Bars
+    are 90 % intervals of a bootstrap over clients, since pairs that have a client in common are not
+    independent; numbers at the top count the pairs of each bin.
 
     Args:
         runs: a run, or several by name.
