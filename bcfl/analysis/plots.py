@@ -66,7 +66,8 @@ def as_method(
     _, *others = taken.parameters.values()
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parts = r" +runs: .*\n|, one for each run(?=;)|; of several runs, \(runs,\) an array of them"
-    method.__doc__ = re.sub(parts, "", plot.__doc__ or "")
+    text = re.sub(parts, "", plot.__doc__ or "")
+    method.__doc__ = re.sub(r"bcfl\.analysis\.(plot_\w+)\(run, ", r"run.\1(", text)
     method.__signature__ = taken.replace(parameters=[own, *others])  # type: ignore[attr-defined]
     return method
 
@@ -96,6 +97,15 @@ def plot_association_graph(
     Raises:
         ValueError: no run is given, or one has done no round.
         TypeError: a run is of another type, or its name no text.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`, on axes of a figure of one's own:
+
+        >>> from matplotlib.figure import Figure
+        >>> figure = Figure()
+        >>> axes = bcfl.analysis.plot_association_graph(run, figure.add_subplot())
+        >>> axes.figure is figure
+        True
     """
     graphs = {
         name: ClientGraph.of(run.association_graph(), most_clients)
