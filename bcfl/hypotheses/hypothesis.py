@@ -230,7 +230,12 @@ class HypothesisSet:
 
         Returns:
             The set, with weights that sum to 1.
+
+        Raises:
+            ValueError: there is no hypothesis, or a weight is NaN or +inf, or all are zero.
         """
+        if not hypotheses:
+            raise ValueError("hypotheses must hold at least one, got none")
         log_weights = assignment.normalise(np.array([h.log_weight for h in hypotheses]))
         order = np.argsort(-log_weights, kind="stable")
         ranked = tuple(replace(hypotheses[i], log_weight=float(log_weights[i])) for i in order)
