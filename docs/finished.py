@@ -1,4 +1,4 @@
-"""Corrections of the pages that Sphinx has written: links of sources, levels of headings."""
+"""Corrections of the pages that Sphinx has written: links of sources, headings, types of arrays."""
 
 import re
 from collections.abc import Callable, Set
@@ -9,6 +9,11 @@ BACK = re.compile(r'(class="viewcode-back" href=")([^"#]+)#([^"]*)(")')
 CAPTION = '<p class="caption" role="heading">'
 IDENTIFIER = re.compile(r' id="([^"]+)"')
 ITEM = re.compile(r'<li><a href="([^":#]+\.html)">[^<]*</a></li>\n?')
+MARK = '<span class="p"><span class="pre">{}</span></span>'
+NAME = '<span class="pre">{}</span>'
+SPACE = '<span class="w"> </span>'
+ARRAY = ("ndarray", "[", "tuple", "[", "Any", ",", " ", "...", "]", ",", " ", "dtype", "[")
+"""How the type of an array begins, which the alias `NDArray[float64]` stands for."""
 SOURCES = "_modules"
 """Folder of the pages with the source of modules."""
 
@@ -32,11 +37,28 @@ def finish(folder: Path) -> None:
         name = path.relative_to(folder).as_posix()
         before = path.read_text("utf-8")
         text = before.replace(CAPTION, CAPTION[:-1] + ' aria-level="2">')
+        text = with_short_arrays(text)
         if name.startswith(SOURCES):
             text = with_back_links(text, dirname(name), identifiers)
             text = without_missing(text, path.parent)
         if text != before:
             path.write_text(text, "utf-8")
+
+
+def with_short_arrays(text: str) -> str:
+    """A page in which types of arrays are written as in the code, `NDArray[float64]`.
+
+    Sphinx knows only what they stand for, `ndarray[tuple[Any, ...], dtype[float64]]`.
+
+    Args:
+        text: of the page.
+    """
+    begins = "".join(
+        SPACE if part == " " else (NAME if part.isalpha() else MARK).format(part) for part in ARRAY
+    )
+    kind, ends = r'(<span class="pre">\w+</span>)', MARK.format("]")
+    short = NAME.format("NDArray") + MARK.format("[") + r"\1" + ends
+    return re.sub(re.escape(begins) + kind + re.escape(2 * ends), short, text)
 
 
 def with_back_links(text: str, folder: str, identifiers: Callable[[str], Set[str]]) -> str:

@@ -44,15 +44,13 @@ if TYPE_CHECKING:
 
     from bcfl.analysis.run import Run
 
-    Runs: TypeAlias = Run | Mapping[str, Run]
-    Places: TypeAlias = Axes | Sequence[Axes] | NDArray[np.object_] | None
     Drawn: TypeAlias = Any  # Axes of a run, (runs,) array of Axes of several
 
 Options = ParamSpec("Options")
 
 
 def as_method(
-    plot: Callable[Concatenate[Runs, Options], Drawn],
+    plot: Callable[Concatenate[Run | Mapping[str, Run], Options], Drawn],
 ) -> Callable[Concatenate[Run, Options], Drawn]:
     """A figure as a method of `Run`, whose help names no argument that the run itself is.
 
@@ -68,18 +66,19 @@ def as_method(
     _, *others = taken.parameters.values()
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parts = r" +runs: .*\n|, one for each run(?=;)|; of several runs, \(runs,\) an array of them"
-    method.__doc__ = re.sub(parts, "", plot.__doc__ or "")
+    text = re.sub(parts, "", plot.__doc__ or "")
+    method.__doc__ = re.sub(r"bcfl\.analysis\.(plot_\w+)\(run, ", r"run.\1(", text)
     method.__signature__ = taken.replace(parameters=[own, *others])  # type: ignore[attr-defined]
     return method
 
 
 def plot_association_graph(
-    runs: Runs,
-    ax: Places = None,
+    runs: Run | Mapping[str, Run],
+    ax: Axes | Sequence[Axes] | NDArray[np.object_] | None = None,
     *,
     most_clients: int | None = MOST_CLIENTS,
     legend: bool = True,
-) -> Drawn:
+) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Clients joined by the probability of sharing a cluster, as believed after the last round.
 
     The wider an edge, the more probable; the shape of a client is its true group; all panels share
@@ -98,6 +97,15 @@ def plot_association_graph(
     Raises:
         ValueError: no run is given, or one has done no round.
         TypeError: a run is of another type, or its name no text.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`, on axes of a figure of one's own:
+
+        >>> from matplotlib.figure import Figure
+        >>> figure = Figure()
+        >>> axes = bcfl.analysis.plot_association_graph(run, figure.add_subplot())
+        >>> axes.figure is figure
+        True
     """
     graphs = {
         name: ClientGraph.of(run.association_graph(), most_clients)
@@ -110,7 +118,9 @@ def plot_association_graph(
     )
 
 
-def plot_cluster_sizes(runs: Runs, ax: Places = None) -> Drawn:
+def plot_cluster_sizes(
+    runs: Run | Mapping[str, Run], ax: Axes | Sequence[Axes] | NDArray[np.object_] | None = None
+) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
 
     Args:
@@ -127,7 +137,9 @@ def plot_cluster_sizes(runs: Runs, ax: Places = None) -> Drawn:
     return _drawn(runs, len(sizes), ax, lambda given: draw_cluster_sizes(sizes, given))
 
 
-def plot_hypothesis_weights(runs: Runs, ax: Places = None) -> Drawn:
+def plot_hypothesis_weights(
+    runs: Run | Mapping[str, Run], ax: Axes | Sequence[Axes] | NDArray[np.object_] | None = None
+) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Weights of the hypotheses over rounds, as stacked ribbons in the colours of their lineages.
 
     Args:
@@ -143,7 +155,12 @@ def plot_hypothesis_weights(runs: Runs, ax: Places = None) -> Drawn:
     return _drawn(runs, len(lineages), ax, lambda given: draw_hypothesis_weights(lineages, given))
 
 
-def plot_uncertain_clients(runs: Runs, ax: Places = None, *, legend: bool = True) -> Drawn:
+def plot_uncertain_clients(
+    runs: Run | Mapping[str, Run],
+    ax: Axes | Sequence[Axes] | NDArray[np.object_] | None = None,
+    *,
+    legend: bool = True,
+) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Association probabilities of the clients by descending entropy.
 
     At most 20 clients of each run are shown, and none that is in one cluster with more than 99 %.
@@ -167,7 +184,12 @@ def plot_uncertain_clients(runs: Runs, ax: Places = None, *, legend: bool = True
     )
 
 
-def plot_reliability(runs: Runs, ax: Places = None, *, legend: bool = True) -> Drawn:
+def plot_reliability(
+    runs: Run | Mapping[str, Run],
+    ax: Axes | Sequence[Axes] | NDArray[np.object_] | None = None,
+    *,
+    legend: bool = True,
+) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Accuracy against confidence of the clients' tests after the last round, in 15 bins.
 
     Of labels, the share of samples with a label against the probability that it is present. On the
@@ -189,7 +211,9 @@ def plot_reliability(runs: Runs, ax: Places = None, *, legend: bool = True) -> D
     return _drawn(runs, len(bins), ax, lambda given: draw_reliability(bins, given, legend=legend))
 
 
-def plot_association_reliability(runs: Runs, ax: Places = None) -> Drawn:
+def plot_association_reliability(
+    runs: Run | Mapping[str, Run], ax: Axes | Sequence[Axes] | NDArray[np.object_] | None = None
+) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Share of pairs of one true group against the probability that they share a cluster.
 
     Pairs of clients are in ten bins of equal width; on the diagonal probabilities are right. Bars
@@ -246,7 +270,7 @@ def _reliability(
     )
 
 
-def _named(runs: Runs) -> Mapping[str, Run]:
+def _named(runs: Run | Mapping[str, Run]) -> Mapping[str, Run]:
     from bcfl.analysis.run import Run
 
     expected = "runs must be a Run, or a mapping from names to runs such as {'mine': run}"
@@ -274,7 +298,12 @@ def _check_axes(given: Sequence[object]) -> None:
             )
 
 
-def _drawn(runs: Runs, count: int, ax: Places, draw: Callable[[Sequence[Axes]], Figure]) -> Drawn:
+def _drawn(
+    runs: Run | Mapping[str, Run],
+    count: int,
+    ax: Axes | Sequence[Axes] | NDArray[np.object_] | None,
+    draw: Callable[[Sequence[Axes]], Figure],
+) -> Drawn:
     """The axes of a run, or (panels,) those of several, drawn on in the style of all figures."""
     given = list(np.ravel(np.array([] if ax is None else ax, dtype=object)))
     if ax is not None and len(given) != count:

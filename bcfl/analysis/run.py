@@ -194,6 +194,15 @@ class Run:
 
         Raises:
             ValueError: there is no such round.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> run.smoothed(1).round(2)
+            array([[0., 1.],
+                   [0., 1.],
+                   [1., 0.],
+                   [1., 0.]])
         """
         return smoothed_associations(self._history, round)
 
@@ -248,6 +257,13 @@ class Run:
         Returns:
             A bipartite networkx graph. Edges have `probability`; see
             `bcfl.analysis.client_cluster_graph`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> graph = run.client_cluster_graph()
+            >>> round(graph.edges["ann", "cluster-1"]["probability"], 2)
+            1.0
         """
         return graphs.client_cluster_graph(self.hypotheses, self.groups)
 
@@ -257,6 +273,15 @@ class Run:
         Returns:
             A directed networkx graph. Nodes are named `r3h0` (round 3, most probable hypothesis)
             and have `weight`; see `bcfl.analysis.hypothesis_tree`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> tree = run.hypothesis_tree()
+            >>> sorted(tree.edges)
+            [('r0h0', 'r1h0'), ('r1h0', 'r2h0'), ('r2h0', 'r3h0')]
+            >>> tree.nodes["r3h0"]["sizes"]
+            '2 2'
         """
         return graphs.hypothesis_tree(self.state.history)
 
@@ -415,6 +440,13 @@ class Run:
         Raises:
             ValueError: no round was done.
             ModuleNotFoundError: xarray is not installed.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`:
+
+            >>> data = run.to_xarray()
+            >>> data["co_association"].sel(round=3, client="ann").values.round(2)
+            array([1., 1., 0., 0.])
         """
         return export.to_xarray(self._history, self.groups, co_association=co_association)
 
@@ -446,6 +478,12 @@ class Run:
 
         Returns:
             A distribution of `pyro.distributions`; see `bcfl.HypothesisSet.to_pyro`.
+
+        Example:
+            With `run` of the example of `bcfl.Federation`, whose two clusters have six parameters:
+
+            >>> run.to_pyro().sample().shape
+            torch.Size([2, 6])
         """
         return self.hypotheses.to_pyro(self.model)
 

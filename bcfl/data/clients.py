@@ -21,7 +21,7 @@ from bcfl.data.names import (
     checked_group,
     checked_name,
 )
-from bcfl.data.sources import Columns, input_columns, samples_of
+from bcfl.data.sources import Columns, input_columns, opened, samples_of
 from bcfl.data.view import View
 from bcfl.runtime.seeds import generator
 
@@ -210,8 +210,9 @@ class ClientData:
                 `bcfl.ClientData.from_arrays`.
         """
         client, pairs, columns = checked_name(client), [], ()
-        for name, source in ((TRAIN, train), (TEST, test)):
+        for name, given in ((TRAIN, train), (TEST, test)):
             try:
+                source = None if given is None else opened(given)
                 if source is not None and not columns:
                     columns = input_columns(source, inputs, targets)
                 elif source is not None:

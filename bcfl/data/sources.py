@@ -5,7 +5,8 @@ A torch data set or data loader, a data set of Hugging Face, or a data frame of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,21 +40,79 @@ def samples_of(
             samples are not pairs.
         ValueError: there is no sample or no such column, or samples differ in shape.
     """
-    kind = type(source).__name__
-    if isinstance(source, dict):
-        raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
-    has_columns = _has_columns(source)
-    if not has_columns and (inputs is not None or targets is not None):
-        raise TypeError(f"inputs and targets name columns, which a {kind} does not have")
-    length = _length(source, kind)
-    if has_columns:
+    source = opened(source)
+    if _has_columns(source):
+        _length(source)
         return _of_columns(source, inputs, targets)
-    if hasattr(source, "batch_size") and hasattr(source, "dataset"):
+    kind = _kind(source)
+    if inputs is not None or targets is not None:
+        hint = "; give the data set that it loads" if _is_loader(source) else ""
+        raise TypeError(f"inputs and targets name columns, which samples of {kind} have not{hint}")
+    _length(source)
+    if _is_loader(source):
         batches = [_pair(batch, kind) for batch in source]
         x, y = zip(*batches, strict=True)
         return _joined(x, np.concatenate), _joined(y, np.concatenate)
-    x, y = zip(*_pairs(source, length, kind), strict=True)
+    x, y = zip(*(_pair(sample, kind) for sample in source.samples), strict=True)
     return _joined(x, np.stack), _joined(y, np.stack)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of a map-style data set, each of which was read once.
+
+    Attributes:
+        kind: name of the type of the data set.
+        samples: pairs, or mappings by name.
+    """
+
+    kind: str
+    samples: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> Any:  # noqa: ANN401 - a sample
+        return self.samples[index]
+
+
+def opened(source: Any) -> Any:  # noqa: ANN401 - of libraries that may not be installed
+    """A map-style data set without columns as `Samples`; another source as it is.
+
+    Args:
+        source: see `samples_of`.
+
+    Raises:
+        TypeError: it has no length, or a sample cannot be read by its number.
+        ValueError: it holds no sample.
+    """
+    if isinstance(source, dict):
+        raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
+    named = hasattr(source, "columns") or hasattr(source, "column_names")
+    if named or isinstance(source, Samples) or _is_loader(source):
+        return source
+    kind, samples = _kind(source), []
+    length = _length(source)
+    for index in range(length):
+        try:
+            samples.append(source[index])
+        except (TypeError, KeyError, IndexError) as error:
+            raise TypeError(
+                f"data must give its samples by whole numbers from 0 to {length - 1}, but {kind} "
+                f"raised {type(error).__name__} at {index}: {error}"
+            ) from error
+        except Exception as error:
+            error.add_note(f"raised by sample {index} of {kind}")
+            raise
+    return Samples(kind, samples)
+
+
+def _kind(source: Any) -> str:  # noqa: ANN401
+    return source.kind if isinstance(source, Samples) else type(source).__name__
+
+
+def _is_loader(source: Any) -> bool:  # noqa: ANN401
+    return hasattr(source, "batch_size") and hasattr(source, "dataset")
 
 
 def input_columns(source: Any, inputs: Columns, targets: str | None) -> tuple[Any, ...]:  # noqa: ANN401
@@ -72,21 +131,12 @@ def input_columns(source: Any, inputs: Columns, targets: str | None) -> tuple[An
 
 
 def _has_columns(source: Any) -> bool:  # noqa: ANN401
-    return hasattr(source, "columns") or hasattr(source, "column_names") or _gives_mappings(source)
-
-
-def _gives_mappings(source: Any) -> bool:  # noqa: ANN401
-    """Whether samples are mappings, such as those of many torch data sets."""
-    named = hasattr(source, "columns") or hasattr(source, "column_names")
-    if named or isinstance(source, Mapping) or not hasattr(source, "__getitem__"):
-        return False
-    try:
+    if isinstance(source, Samples):
         return isinstance(source[0], Mapping)
-    except Exception:  # told where samples are read
-        return False
+    return hasattr(source, "columns") or hasattr(source, "column_names")
 
 
-def _length(source: Any, kind: str) -> int:  # noqa: ANN401
+def _length(source: Any) -> int:  # noqa: ANN401
     if not any(hasattr(source, name) for name in ("__len__", "__iter__", "__getitem__")):
         raise TypeError(
             "data must be a torch Dataset or DataLoader, a data set of Hugging Face or a data "
@@ -100,24 +150,12 @@ def _length(source: Any, kind: str) -> int:  # noqa: ANN401
         if hasattr(source, "column_names"):  # a stream of Hugging Face
             part = "datasets.Dataset.from_list(list(data.take(1000)))"
         raise TypeError(
-            f"data must have a length, without which {kind} might have no end; give a part of it, "
-            f"such as {part}"
+            f"data must have a length, without which {_kind(source)} might have no end; give a "
+            f"part of it, such as {part}"
         ) from None
     if not length:
         raise ValueError("data must hold at least one sample, got none")
     return length
-
-
-def _pairs(source: Any, length: int, kind: str) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401
-    for index in range(length):
-        try:
-            sample = source[index]
-        except (TypeError, KeyError, IndexError) as error:
-            raise TypeError(
-                f"data must give its samples by whole numbers from 0 to {length - 1}, but {kind} "
-                f"raised {type(error).__name__} at {index}: {error}"
-            ) from error
-        yield _pair(sample, kind)
 
 
 def _pair(sample: Any, kind: str) -> tuple[Any, Any]:  # noqa: ANN401
@@ -200,13 +238,13 @@ def column_names(source: Any) -> list[str]:  # noqa: ANN401
     """Names of the columns of a data frame, or of the samples of a data set of Hugging Face.
 
     Args:
-        source: with columns.
+        source: with columns, see `opened`.
 
     Raises:
         TypeError: the source has no length, so that it might have no end.
         ValueError: there is no sample.
     """
-    _length(source, type(source).__name__)
+    _length(source)
     if _is_transformed(source):
         return list(source[0])
     return list(source.column_names if hasattr(source, "column_names") else source.columns)
@@ -215,7 +253,7 @@ def column_names(source: Any) -> list[str]:  # noqa: ANN401
 def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
     """The values of a column; images of Hugging Face as Pillow or torch give them."""
     if _is_transformed(source):
-        values = [source[index][name] for index in range(len(source))]
+        values = [_named(source[index], name, index) for index in range(len(source))]
     elif _format(source) in (None, "torch"):
         values = source[name]
     else:
@@ -223,9 +261,15 @@ def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
     return _joined([_array(value) for value in values], np.stack)
 
 
+def _named(sample: Any, name: str, index: int) -> Any:  # noqa: ANN401
+    if name not in sample:
+        raise ValueError(f"sample {index} must have {name!r} as the first one, got {list(sample)}")
+    return sample[name]
+
+
 def _is_transformed(source: Any) -> bool:  # noqa: ANN401
     """Whether samples are mappings, or pass through a function, which may make other columns."""
-    return _format(source) == "custom" or _gives_mappings(source)
+    return _format(source) == "custom" or isinstance(source, Samples)
 
 
 def _format(source: Any) -> str | None:  # noqa: ANN401

@@ -48,6 +48,17 @@ class Hypothesis:
             which clients train. A client never seen has a zero row.
         belief_recorded: whether the belief was recorded after the round, so that later rounds must
             not depend on it, and not stated by the policy.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> best = run.hypotheses.best
+        >>> best
+        Hypothesis(weight 1, cluster sizes 2 2)
+        >>> best.association.by_client
+        {'ann': 1, 'bob': 1, 'cem': 0, 'dan': 0}
+        >>> best.parents, len(best.clusters)
+        ((0,), 2)
     """
 
     clusters: tuple[Posterior, ...]
@@ -219,7 +230,12 @@ class HypothesisSet:
 
         Returns:
             The set, with weights that sum to 1.
+
+        Raises:
+            ValueError: there is no hypothesis, or a weight is NaN or +inf, or all are zero.
         """
+        if not hypotheses:
+            raise ValueError("hypotheses must hold at least one, got none")
         log_weights = assignment.normalise(np.array([h.log_weight for h in hypotheses]))
         order = np.argsort(-log_weights, kind="stable")
         ranked = tuple(replace(hypotheses[i], log_weight=float(log_weights[i])) for i in order)

@@ -49,6 +49,16 @@ class Method:
     Raises:
         TypeError: a part is of another type, or lacks what it must have.
         ValueError: a number or a name is not allowed.
+
+    Example:
+        With `method` of the example of `bcfl.Federation`, which keeps one hypothesis; here four:
+
+        >>> from dataclasses import replace
+        >>> from bcfl.trackers import MultiHypothesis
+        >>> method
+        Method(ifca: LikelihoodAssociation, Greedy)
+        >>> replace(method, tracker=MultiHypothesis(4), name="ifca-4")
+        Method(ifca-4: LikelihoodAssociation, MultiHypothesis)
     """
 
     policy: Policy

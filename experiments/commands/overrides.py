@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bcfl.methods import NOTHING, named
-from experiments.config.scenario import Scenario
+from experiments.config.scenario import CHOICES, SECTIONS, Scenario
 from experiments.config.variants import (
     HELD_OUT_SHARE,
     Grid,
@@ -96,6 +96,11 @@ def with_own_options(texts: Sequence[str], scenario: Scenario) -> Scenario:
     options = dict(scenario.method_options)
     for text in texts:
         method, option, value = assignment_of(text, "--set")
+        if method in (*SECTIONS, *CHOICES, "federation"):
+            raise ValueError(
+                f"--set is for options of methods, and {method!r} is a section of scenario files; "
+                f"give {option!r} in a file of your own (bcfl run FILE.toml)"
+            )
         check_methods([method], scenario.methods, "--set")
         check_option(method, option)
         options[method] = merged(options.get(method, {}), nested({option: value_of(value)}))

@@ -8,7 +8,15 @@ from functools import partial
 from typing import Any
 
 from bcfl import ClientData
-from bcfl.methods import imported, keywords, made_by, misfit, reference_of, registered
+from bcfl.methods import (
+    UnknownObjectError,
+    imported,
+    keywords,
+    made_by,
+    misfit,
+    reference_of,
+    registered,
+)
 from bcfl.runtime import check_name
 from experiments.config.options import check_keys, chosen, typed_options
 from experiments.datasets.dataset import Dataset
@@ -87,6 +95,13 @@ def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any])
     if isinstance(made, Partition):
         return made
     clients = tuple(made) if isinstance(made, Iterable) else ()
-    if not clients or not all(isinstance(data, ClientData) for data in clients):
+    if not clients:
         raise misfit("partition", reference, made, OWN)
+    for data in clients:
+        if not isinstance(data, ClientData):
+            kind = type(data).__name__
+            raise UnknownObjectError(
+                f"partition {reference!r} made a sequence with something of type {kind}, expected "
+                "clients, each a ClientData"
+            )
     return Partition.of_clients(name, clients, dataset)

@@ -116,7 +116,10 @@ def _named(runs: Runs, name: str) -> Named:
     for key, one in given.items():
         run = one.run if isinstance(one, FinishedRun) else one
         if not isinstance(run, Run):
-            raise TypeError(f"runs must hold runs by name, got {run!r}")
+            raise TypeError(
+                f"runs must hold runs by name, or by (name, seed) where a name has several, got "
+                f"{run!r}"
+            )
         method, seed = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         known = run.state.origin.seed
         if None not in (seed, known) and seed != known:

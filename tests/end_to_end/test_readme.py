@@ -21,7 +21,10 @@ from experiments.config.scenario import from_table
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-CODE = re.compile(r"```(?:python|\{code-cell\} python)\n(?::tags:.*\n)?(.*?)```", flags=re.DOTALL)
+CODE = re.compile(
+    r"```(?:python|\{code-cell\} python)\n(?::tags:[^\n]*\n|---\n.*?\n---\n)?(.*?)```",
+    flags=re.DOTALL,
+)
 OUTPUT = re.compile(r"```python\n(?:(?!```).)*```\s*```text\n(.*?)```", flags=re.DOTALL)
 WITH_OUTPUT = [DOCS / f"{name}.md" for name in ("index", "assignment")]
 """Pages whose output is written into them, whole."""

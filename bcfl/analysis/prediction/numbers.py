@@ -111,6 +111,19 @@ def predict_values(  # noqa: D417 - a method of Run
     Raises:
         ValueError: the client or `by` is unknown, the inputs do not fit, the model predicts classes
             or labels, or the predictive is of these, or needs a curvature that there is not.
+
+    Example:
+        With `signs` and `method` of the example of `bcfl.Federation`, and numbers as targets:
+
+        >>> x = np.random.default_rng(0).normal(size=(40, 2))
+        >>> clients = [
+        ...     bcfl.ClientData.from_arrays(name, (x, sign * x[:, 0]))
+        ...     for name, sign in signs.items()
+        ... ]
+        >>> run = bcfl.Federation(clients, lambda: nn.Linear(2, 1), method, seed=0).run(rounds=5)
+        >>> prediction = run.predict_values("ann", [[1.0, 0.0]])
+        >>> prediction.mean.round(), prediction.variance.round()
+        (array([[1.]]), array([[1.]]))
     """
     _check_numbers(self, "predict_values", "predict")
     memberships = memberships_by(by)
@@ -152,6 +165,22 @@ def predict_new_values(  # noqa: D417 - a method of Run
     Raises:
         ValueError: inputs, numbers or temperature are not valid, the model predicts classes or
             labels, or the predictive is of these, or needs a curvature that there is not.
+
+    Example:
+        With `signs` and `method` of the example of `bcfl.Federation`, and numbers as targets:
+
+        >>> x = np.random.default_rng(0).normal(size=(40, 2))
+        >>> clients = [
+        ...     bcfl.ClientData.from_arrays(name, (x, sign * x[:, 0]))
+        ...     for name, sign in signs.items()
+        ... ]
+        >>> run = bcfl.Federation(clients, lambda: nn.Linear(2, 1), method, seed=0).run(rounds=5)
+        >>> few = ([[1.0, 0.0], [-2.0, 1.0]], [-1.0, 2.0])
+        >>> prediction = run.predict_new_values([[1.0, 0.0]], few, temperature=0.1)
+        >>> prediction.mean.round()
+        array([[-1.]])
+        >>> prediction.co_association.round()
+        array([0., 0., 1., 1.])
     """
     _check_numbers(self, "predict_new_values", "predict_new")
     rule = rule_of(self, predictive)

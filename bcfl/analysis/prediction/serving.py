@@ -48,6 +48,16 @@ def network(self: Run, client: str) -> torch.nn.Module:  # noqa: D417 - a method
 
     Raises:
         ValueError: the client is unknown.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> import torch
+        >>> network = run.network("ann")
+        >>> network
+        Linear(in_features=2, out_features=2, bias=True)
+        >>> network(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])).argmax(dim=1)
+        tensor([1, 0])
     """
     mixture = Membership.of_client(self.hypotheses, client).mixture
     posterior = max(mixture, key=mixture.__getitem__)

@@ -86,6 +86,15 @@ def tuned(  # noqa: D417 - a method of Run
         ValueError: a client is unknown, no client has such samples, the view holds samples that are
             trained on, the run has no executor, or the predictive needs a curvature that the
             method has not got, or is not of what the model predicts.
+
+    Example:
+        With `run` of the example of `bcfl.Federation`:
+
+        >>> rule = run.tuned("plug-in", view="test")
+        >>> rule.temperature
+        0.25
+        >>> run.predict("ann", [[1.0, 0.0]], rule).mean.round(2)
+        array([[0., 1.]])
     """
     rule = rule_of(self, predictive)
     if not isinstance(view, str):

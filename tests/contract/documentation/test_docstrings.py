@@ -20,6 +20,9 @@ bcfl.Federation bcfl.Federation.run bcfl.ClientData bcfl.ClientData.from_arrays 
 bcfl.Objective bcfl.Association bcfl.HypothesisSet bcfl.Prediction bcfl.drive bcfl.Run
 bcfl.Run.association_graph bcfl.Run.association_probabilities bcfl.Run.co_association
 bcfl.Run.metrics bcfl.Run.predict bcfl.Run.predict_new bcfl.Run.save bcfl.Run.to_dataframe
+bcfl.Run.predict_values bcfl.Run.predict_new_values bcfl.Run.tuned bcfl.Run.network
+bcfl.Run.smoothed bcfl.Run.hypothesis_tree bcfl.Run.client_cluster_graph bcfl.Run.to_xarray
+bcfl.Run.to_pyro bcfl.Run.plot_association_graph bcfl.Hypothesis bcfl.Method
 bcfl.methods.available bcfl.methods.build bcfl.analysis.accumulated_association_graph
 bcfl.analysis.association_graph bcfl.analysis.client_cluster_graph bcfl.analysis.hypothesis_tree
 bcfl.policies.Policy bcfl.policies.candidate bcfl.policies.ranked bcfl.trackers.Consensus
@@ -60,10 +63,12 @@ def test_names_that_people_meet_first_have_an_example(examples):
 
 
 def test_no_example_is_left_out_of_the_test(examples, reference):
+    """Figures as methods of a run have the example of the function that they are."""
     packages = {module.partition(".")[0] for module in reference.MODULES}
     paths = [path for package in packages for path in (ROOT / package).rglob("*.py")]
     written = [re.findall(r"^\s*>>> ", path.read_text("utf-8"), flags=re.M) for path in paths]
-    assert sum(map(len, written)) == sum(len(each.examples) for each in examples.values())
+    once = [each for name, each in examples.items() if not name.startswith("bcfl.Run.plot_")]
+    assert sum(map(len, written)) == sum(len(each.examples) for each in once)
 
 
 def test_references_in_docstrings_are_full_names(reference):

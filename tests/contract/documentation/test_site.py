@@ -4,7 +4,9 @@ import importlib
 import re
 
 import pytest
+from typer.main import get_command
 
+from experiments.cli import app
 from tests.contract.documentation.places import BUILT, DOCS, PAGES, RESULTS, exists, name_of
 
 OPENED = ("results", "studies")
@@ -47,6 +49,34 @@ def test_links_of_sources_lead_to_entries_and_captions_have_a_level(generated, t
     assert 'href="../../api/a.html#bcfl.Run.save"' in after["_modules/b/c.html"]
     assert after["_modules/index.html"] == '<li><a href="b/c.html">b</a></li>'
     assert after["index.html"] == '<p class="caption" role="heading" aria-level="2">Start</p>'
+
+
+def test_types_of_arrays_are_written_as_in_the_code(generated):
+    finished = importlib.import_module("finished")
+    parts = [*finished.ARRAY, "float64", "]", "]"]
+    text = "".join(
+        finished.SPACE
+        if part == " "
+        else (finished.NAME if part.isalnum() else finished.MARK).format(part)
+        for part in parts
+    )
+    words = re.sub("<[^>]+>", "", finished.with_short_arrays(f"<em>{text}</em>"))
+    assert re.sub("<[^>]+>", "", text) == "ndarray[tuple[Any, ...], dtype[float64]]"
+    assert words == "NDArray[float64]"
+
+
+def test_figures_of_notebooks_have_a_text_for_those_who_do_not_see_them():
+    cells = [
+        cell
+        for path in [*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")]
+        for cell in re.findall(
+            r"```\{code-cell\} python\n(.*?)```", path.read_text("utf-8"), re.DOTALL
+        )
+        if re.search(r"\bplot_\w+\(", cell)
+    ]
+    assert len(cells) > 4
+    for cell in cells:
+        assert re.match(r"---\nmystnb:\n  image:\n    alt: .{20}", cell), cell
 
 
 def anchors(page):
@@ -131,3 +161,18 @@ def test_pages_of_results_link_to_one_another(generated):
     assert generated.results(text) == (
         "[all](../results.md#x) a (`tests/a.md`) [t](../tables/field.md) [s](speed.md#y)"
     )
+
+
+def test_the_synopsis_of_the_command_has_every_option():
+    text = FENCED.search((DOCS / "command.md").read_text("utf-8"))[0]
+    parts = dict(re.findall(r"^bcfl (\w+)(.*(?:\n .*)*)", text, flags=re.MULTILINE))
+    elsewhere = {"reproduce", "federation", "list"}
+    commands = get_command(app).commands
+    assert set(parts) >= set(commands) - elsewhere
+    for name in set(commands) - elsewhere:
+        options = {option for p in commands[name].params for option in (*p.opts, *p.secondary_opts)}
+        options = {option for option in options if option.startswith("--")}
+        missing = (
+            options - set(re.findall(r"--[\w-]+", parts[name])) - {"--help", "--debug", "--tune"}
+        )
+        assert not missing, (name, missing)

@@ -1,5 +1,6 @@
 """Figures of runs: a panel for each, with what the run says; global settings stay."""
 
+import re
 from dataclasses import replace
 
 import matplotlib as mpl
@@ -13,6 +14,7 @@ from matplotlib.text import Text
 from bcfl import Federation, Objective
 from bcfl.analysis import (
     plot_association_graph,
+    plot_association_reliability,
     plot_cluster_sizes,
     plot_hypothesis_weights,
     plot_reliability,
@@ -59,6 +61,13 @@ def test_each_run_has_a_panel(plot, run):
     assert pyplot.get_fignums() == [1, 2]
     assert pyplot.figure(1) is axes[0].figure
     axes[0].figure.canvas.draw()
+
+
+@pytest.mark.parametrize("plot", [*PLOTS, plot_uncertain_clients, plot_association_reliability])
+def test_signatures_name_types_that_readers_know(plot):
+    words = set(re.findall(r"[A-Za-z]\w+", " ".join(map(str, plot.__annotations__.values()))))
+    known = {"Run", "Mapping", "str", "Axes", "Sequence", "NDArray", "np", "object_", "None"}
+    assert words <= known | {"Any", "bool", "int"}
 
 
 def test_pyplot_is_given_figures_under_the_settings_of_the_user(run, monkeypatch):

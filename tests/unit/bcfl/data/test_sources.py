@@ -182,3 +182,38 @@ def test_samples_that_are_mappings_are_read_by_their_names():
     assert torch.equal(data.views["train"].targets, Y)
     with pytest.raises(ValueError, match=r"must have a column 'label', got \['image', 'more'"):
         ClientData.from_dataset("a", Mappings(), inputs="image", targets="label")
+
+
+class Damaged(Mappings):
+    """One of the samples cannot be read, or lacks a name."""
+
+    def __init__(self, index, error=None):
+        self.index, self.error = index, error
+
+    def __getitem__(self, index):
+        sample = super().__getitem__(index)
+        if index != self.index:
+            return sample
+        if self.error is not None:
+            raise self.error
+        return {"target": sample["target"]}
+
+
+@pytest.mark.parametrize("index", [0, 3])
+def test_errors_of_a_data_set_of_ones_own_are_told(index):
+    with pytest.raises(FileNotFoundError, match="scan") as raised:
+        ClientData.from_dataset("a", Damaged(index, FileNotFoundError("scan")), inputs="image")
+    assert raised.value.__notes__ == [f"raised by sample {index} of Damaged"]
+    with pytest.raises(TypeError, match=f"'a', .* Damaged raised KeyError at {index}: 'scan'"):
+        ClientData.from_dataset("a", Damaged(index, KeyError("scan")), inputs="image")
+
+
+def test_a_sample_that_lacks_a_name_is_told():
+    message = r"client 'a', .* sample 3 must have 'image' as the first one, got \['target'\]"
+    with pytest.raises(ValueError, match=message):
+        ClientData.from_dataset("a", Damaged(3), inputs="image")
+
+
+def test_a_loader_of_mappings_is_refused_with_the_remedy():
+    with pytest.raises(TypeError, match="DataLoader have not; give the data set that it loads"):
+        ClientData.from_dataset("a", DataLoader(Mappings()), inputs="image", targets="target")

@@ -183,6 +183,7 @@ def test_what_can_be_listed_is_said():
         (["demo", "--methods", "ifca,ifca"], "methods must differ from each other"),
         (["demo", "--methods", ""], "methods must hold at least one"),
         (["demo", "--methods", ","], "nothing at one side of a comma"),
+        (["demo", "--set", "partition.groups=3"], "and 'partition' is a section of scenario files"),
         (["demo", "--seeds", "0,x"], "--seeds must be whole numbers such as 0,1,2, got 'x'"),
         (["demo", "--rounds", "0"], "rounds must be at least 1, got 0"),
         (["demo", "--jobs", "0"], "jobs must be at least 1, got 0"),

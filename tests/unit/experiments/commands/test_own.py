@@ -40,6 +40,10 @@ def halves(dataset, parts: int = 2):
     ]
 
 
+def fours(dataset, parts: int = 1):
+    return [4] * parts
+
+
 def fails(*_, parts: int = 1, hidden: int = 1):
     raise KeyError("age")
 
@@ -117,6 +121,11 @@ def test_a_scenario_of_own_things_has_all_commands(scenario):
         ("parts = 3", "part = 3", "has no option 'part'. Did you mean 'parts'"),
         ("parts = 3", "parts = 'x'", "parts must be a whole number"),
         ("own_things:halves", "own_things:samples", "samples"),
+        (
+            "own_things:halves",
+            "own_things:fours",
+            "sequence with something of type int, expected c",
+        ),
         ("own_things:Network", "own_things:Netwerk", "Did you mean 'Network'"),
         (
             'own_things:Network"\nhidden = 5',

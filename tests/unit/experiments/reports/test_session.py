@@ -298,7 +298,9 @@ def test_a_run_that_lost_rounds_is_refused(runs, tmp_path):
 def test_what_is_no_run_is_refused(runs, tmp_path):
     with pytest.raises(TypeError, match="runs must be a Run, or a mapping of names to runs, got"):
         experiments.report(list(runs.values()), tmp_path / "r.html")
-    with pytest.raises(TypeError, match="runs must hold runs by name, got 3"):
+    with pytest.raises(
+        TypeError, match=r"runs must hold runs by name, or by \(name, seed\) .* got 3"
+    ):
         experiments.save({"a": 3}, tmp_path / "r")
     with pytest.raises(IsADirectoryError, match=r"must be a file, such as report\.html"):
         experiments.report(runs, tmp_path)
