@@ -6,10 +6,8 @@ matplotlib is imported when something is drawn.
 
 from bcfl.drawing.association_reliability import draw_association_reliability, pair_bin
 from bcfl.drawing.client_graph import (
-    LARGER,
     LEAST_PROBABILITY,
     LEVELS,
-    MARKERS,
     MOST_CLIENTS,
     ClientGraph,
     GraphPicture,
@@ -24,6 +22,7 @@ from bcfl.drawing.cluster_sizes import (
     draw_cluster_sizes,
     lighter_cluster_colours,
 )
+from bcfl.drawing.groups import LARGER, MARKERS, Palette, read_concepts
 from bcfl.drawing.hypothesis_weights import (
     LABELLED,
     draw_hypothesis_weights,
@@ -85,6 +84,7 @@ __all__ = [
     "Line",
     "Memberships",
     "Node",
+    "Palette",
     "bin_of",
     "bottom_panels",
     "cluster_colours",
@@ -110,6 +110,7 @@ __all__ = [
     "name_axes",
     "pair_bin",
     "panels",
+    "read_concepts",
     "spread",
     "stacked_panels",
     "whole_numbers",

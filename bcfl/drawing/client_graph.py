@@ -6,13 +6,14 @@ After Figure 4 of the BCFL paper: edge width is the probability that two clients
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import cos, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, panels, wrapped
+from bcfl.drawing.groups import LARGER, Palette
+from bcfl.drawing.style import INK, panels, wrapped
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -28,9 +29,6 @@ TITLE = 30
 """Letters of a line above a panel."""
 ENTRY, LINE, BESIDE = 1.35, 0.19, 0.12
 """Width and height of an entry of a legend within given axes, and its distance, inches."""
-MARKERS = "os^Dv*PXp"
-LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
-"""Factors that equalise the apparent size of markers."""
 EDGE = (41, 61, 92)
 """Colour of an edge before it fades, 8-bit red, green and blue."""
 
@@ -46,12 +44,14 @@ class ClientGraph:
         clusters: cluster of each client after the last round, -1 if it was never seen.
         edges: probability of each joined pair, in (0, 1].
         num_clients: clients in the file, those that were left out included.
+        palette: true groups of all clients in the file, in a stream at all time steps.
     """
 
     groups: Mapping[str, int | None]
     clusters: Mapping[str, int]
     edges: Mapping[tuple[str, str], float]
     num_clients: int
+    palette: Palette = field(default_factory=Palette)
 
     @classmethod
     def of(cls, graph: nx.Graph[str], clients: int | None = None) -> ClientGraph:
@@ -68,7 +68,8 @@ class ClientGraph:
             for first, second, data in graph.edges(data=True)
             if first in kept and second in kept
         }
-        return cls(kept, clusters, edges, len(graph))
+        palette = Palette.of_clients(data for _, data in graph.nodes(data=True))
+        return cls(kept, clusters, edges, len(graph), palette)
 
 
 def evenly(groups: Mapping[str, int | None], limit: int | None) -> dict[str, int | None]:
@@ -125,6 +126,12 @@ class GraphPicture:
     def known_groups(self) -> list[int]:
         """True groups of the clients shown, ascending."""
         return sorted({group for group in self.groups.values() if group is not None})
+
+    @property
+    def palette(self) -> Palette:
+        """True groups of all graphs, in a stream at all time steps."""
+        known = Palette.union(graph.palette for graph in self.graphs.values() if graph is not None)
+        return known.including(self.groups.values())
 
 
 def layout(groups: Mapping[str, int | None], graphs: Sequence[ClientGraph]) -> dict[str, Place]:
@@ -291,11 +298,7 @@ def _members(groups: Mapping[str, int | None]) -> dict[int | None, list[str]]:
 
 
 def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, Any]:
-    if group is None:
-        shape, colour = "o", FAINT
-    else:
-        index = picture.known_groups.index(group)
-        shape, colour = MARKERS[index % len(MARKERS)], GROUP_COLOURS[index % len(GROUP_COLOURS)]
+    shape, colour = picture.palette.marker(group), picture.palette.colour(group)
     return {
         "linestyle": "none",
         "marker": shape,
@@ -310,9 +313,10 @@ def _legend_entries(picture: GraphPicture) -> tuple[list[Line2D], list[str]]:
     from matplotlib.lines import Line2D
 
     handles, labels = [], []
-    for group in picture.known_groups:
+    palette = picture.palette
+    for group in palette.groups if palette.change else picture.known_groups:
         handles.append(Line2D([], [], **_marker(group, picture, 8.0)))
-        labels.append(f"true group {group}")
+        labels.append(picture.palette.name(group))
     for probability in (0.25, 0.5, 1.0):
         width, colour = edge_width(probability, len(picture.places)), edge_colour(probability)
         handles.append(Line2D([], [], color=colour, linewidth=width))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bcfl.drawing.client_graph import LARGER, MARKERS
 from bcfl.drawing.cluster_sizes import cluster_colours
-from bcfl.drawing.style import FAINT, GROUP_COLOURS, INK, WIDTH, figure_of, is_narrow
+from bcfl.drawing.groups import LARGER, Palette
+from bcfl.drawing.style import FAINT, INK, WIDTH, figure_of, is_narrow
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,11 +40,13 @@ class Memberships:
         clients: names of the clients by descending entropy.
         probabilities: (clients, clusters) float64, rows sum to 1.
         groups: true group of each client, where known.
+        palette: true groups of all clients, in a stream at all time steps.
     """
 
     clients: tuple[str, ...]
     probabilities: NDArray[np.float64]
     groups: Mapping[str, int]
+    palette: Palette = field(default_factory=Palette)
 
     @classmethod
     def of(cls, graph: nx.Graph[str]) -> Memberships:
@@ -65,7 +67,8 @@ class Memberships:
             -np.maximum(scipy.special.entr(table).sum(axis=1), 0.0).round(9), kind="stable"
         )
         groups = {name: int(data["group"]) for name, data in of.items() if "group" in data}
-        return cls(tuple(seen[i] for i in order), table[order], groups)
+        palette = Palette.of_clients(of.values())
+        return cls(tuple(seen[i] for i in order), table[order], groups, palette)
 
     @property
     def entropies(self) -> NDArray[np.float64]:
@@ -100,7 +103,7 @@ def draw_uncertain_clients(
     columns = 1 if given else max(1, min(2, len(methods), int(width / PANEL)))
     lines = [max(rows[i : i + columns]) for i in range(0, len(rows), columns)]
     figure, grid = (figure_of(given), list(given)) if given else _panels(lines, columns, width)
-    known = sorted({group for rows in methods.values() for group in rows.groups.values()})
+    known = Palette.union(rows.palette.including(rows.groups.values()) for rows in methods.values())
     for place, (method, members) in zip(grid, methods.items(), strict=False):
         place.set_ylim(lines[list(methods).index(method) // columns] - 0.5, -0.5)
         if members.num_uncertain:
@@ -129,7 +132,7 @@ def _panels(lines: Sequence[int], columns: int, width: float) -> tuple[Figure, l
     return figure, list(grid.ravel())
 
 
-def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int]) -> None:
+def _draw_panel(axes: Axes, method: str, members: Memberships, known: Palette) -> None:
     count = min(MOST_UNCERTAIN, members.num_uncertain)
     shown, entropies = members.probabilities[:count], members.entropies
     palette = cluster_colours(shown.shape[1])
@@ -152,7 +155,7 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: list[int])
     for row, client in enumerate(members.clients[:count]):
         axes.text(1.015, row, f"{entropies[row]:.2f}", va="center_baseline", fontsize=9)
         if client in members.groups:
-            _mark_group(axes, row, known.index(members.groups[client]))
+            axes.plot(-0.025, row, clip_on=False, **_marker(members.groups[client], known))
     axes.set_yticks(range(count), members.clients[:count])
     axes.tick_params(axis="y", length=0, pad=17)
     axes.set_xlim(0, 1)
@@ -176,22 +179,18 @@ def _draw_certain(axes: Axes, method: str, members: Memberships) -> None:
     axes.text(0, 0, words, va="center_baseline", fontsize=9, color=FAINT)
 
 
-def _mark_group(axes: Axes, row: int, index: int) -> None:
-    axes.plot(-0.025, row, clip_on=False, **_marker(index))
-
-
-def _marker(index: int) -> dict[str, Any]:
-    shape = MARKERS[index % len(MARKERS)]
+def _marker(group: int, known: Palette) -> dict[str, Any]:
+    shape = known.marker(group)
     return {
         "marker": shape,
         "markersize": 6.0 * LARGER.get(shape, 1.0),
-        "color": GROUP_COLOURS[index % len(GROUP_COLOURS)],
+        "color": known.colour(group),
         "markeredgecolor": "white",
         "markeredgewidth": 0.5,
     }
 
 
-def _draw_legend(figure: Figure, methods: Mapping[str, Memberships], known: list[int]) -> None:
+def _draw_legend(figure: Figure, methods: Mapping[str, Memberships], known: Palette) -> None:
     from matplotlib.lines import Line2D
 
     shown = [
@@ -199,10 +198,10 @@ def _draw_legend(figure: Figure, methods: Mapping[str, Memberships], known: list
         for members in methods.values()
         for client in members.clients[: min(MOST_UNCERTAIN, members.num_uncertain)]
     ]
-    groups = [group for group in known if group in shown]
+    groups = [group for group in known.groups if group in shown]
     if groups:
-        handles = [Line2D([], [], linestyle="none", **_marker(known.index(g))) for g in groups]
-        names = [f"true group {group}" for group in groups]
+        handles = [Line2D([], [], linestyle="none", **_marker(g, known)) for g in groups]
+        names = list(map(known.name, groups))
         columns = max(1, int(figure.get_figwidth() / 1.3))
         figure.legend(
             handles, names, loc="outside lower left", ncols=min(4, columns), labelcolor=INK

@@ -74,7 +74,8 @@ def in_words(report: ClientReport, history: RunHistory) -> Iterator[str]:
         report: the report of the client.
         history: the run.
     """
-    group = "" if report.group is None else f", true group {report.group}"
+    kind = "concept" if report.concepts else "true group"
+    group = "" if report.group is None else f", {kind} {report.group}"
     if report.concepts:
         group += f" at time step {report.time_step} (over steps: {report.concepts})"
     yield f"{report.client}{group}"
@@ -167,16 +168,22 @@ def _trains_with(report: ClientReport) -> list[str]:
     if report.group is not None:
         same = sum(c.group == report.group for c in others)
         possible = sum(c.group == report.group for c in report.peers)
-        head += f": {same} of the {possible} others of its true group"
-        head += f", {len(others) - same} of other groups"
+        kind = "concept" if report.concepts else "true group"
+        head += f": {same} of the {possible} others of its {kind}"
+        head += f", {len(others) - same} of other {_kind(report)}s"
     top = [c for c in report.peers[:TOP] if c.latest >= SHOWN]
     width = max(len(c.client) for c in top)
     return [head, *(f"  {c.client:{width}}  {_together(c, report)}" for c in top)]
 
 
 def _together(peer: Peer, report: ClientReport) -> str:
-    group = "" if peer.group is None else f"   group {peer.group}"
+    group = "" if peer.group is None else f"   {_kind(report)} {peer.group}"
     return f"{peer.latest:4.0%} now, {peer.mean:4.0%} over all rounds{group}"
+
+
+def _kind(report: ClientReport) -> str:
+    """What the true groups of clients are called in short."""
+    return "concept" if report.concepts else "group"
 
 
 def _gains(report: ClientReport, method: str) -> list[str]:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, evenly
+from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, Palette, evenly
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_contents
 from experiments.runs.plan import read_description
@@ -201,18 +201,21 @@ def _client_graph(path: Path, clients: int | None) -> ClientGraph:
     clusters: dict[str, int] = {}
     edges: dict[tuple[str, str], float] = {}
     kept: dict[str, int | None] | None = None
+    palette = Palette()
     for element, data in _graphml(path):
         if element.tag == f"{GRAPHML}node":
             name = element.attrib["id"]
             groups[name] = int(data["group"]) if "group" in data else None
             clusters[name] = int(data.get("cluster", "-1"))
+            palette = Palette.union((palette, Palette.of_clients((data,))))
             continue
         kept = evenly(groups, clients) if kept is None else kept
         pair = element.attrib["source"], element.attrib["target"]
         if pair[0] in kept and pair[1] in kept:
             edges[pair] = float(data.get("probability", "1"))
     kept = evenly(groups, clients) if kept is None else kept
-    return ClientGraph(kept, {name: clusters[name] for name in kept}, edges, len(groups))
+    named = {name: clusters[name] for name in kept}
+    return ClientGraph(kept, named, edges, len(groups), palette)
 
 
 def read_memberships(path: Path) -> Memberships:

@@ -37,8 +37,10 @@ def _uncertainty(run: RunFolder) -> Picture | None:
     if not shown:
         return Picture("", "No client is uncertain: each has a cluster of probability above 99 %.")
     certain = [method for method in known if method not in shown]
+    stream = Stream.of(run)
+    one = "concept" if stream.concepts else "true group"
     look = (
-        "Look for clusters that share several clients of one true group: they compete for it."
+        f"Look for clusters that share several clients of one {one}: they compete for it."
         if any(rows.groups for rows in shown.values())
         else "Look for clusters that share several clients: they compete for them."
     )
@@ -47,7 +49,7 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         "their entropy; colours of clusters as in the figure of cluster sizes."
     ]
     if any(rows.groups for rows in shown.values()):
-        notes += filter(None, [Stream.of(run).note])
+        notes += filter(None, [stream.note])
     most = max(rows.num_uncertain for rows in shown.values())
     if most > MOST_UNCERTAIN:
         notes.append(f"Shown: the {MOST_UNCERTAIN} most uncertain of up to {most:,}.")
@@ -78,7 +80,9 @@ def _pairs(run: RunFolder) -> Picture | None:
         return None
     scores = {m: [pairs.association_scores(*draw) for draw in known[m]] for m in bins}
     shown = {m: found for m, found in bins.items() if not _is_perfect(found)}
-    perfect = _perfect_note({m: rows for m, rows in scores.items() if m not in shown})
+    stream = Stream.of(run)
+    one = "concept" if stream.concepts else "true group"
+    perfect = _perfect_note({m: rows for m, rows in scores.items() if m not in shown}, one)
     if not shown:
         return Picture("", perfect)
     notes = {
@@ -95,8 +99,8 @@ def _pairs(run: RunFolder) -> Picture | None:
     return Picture.of(
         lambda: draw_association_reliability(shown, notes=notes),
         "pairs",
-        "Share of pairs of one true group against their co-association probability, by method",
-        " ".join(filter(None, [caption, Stream.of(run).note, perfect])),
+        f"Share of pairs of one {one} against their co-association probability, by method",
+        " ".join(filter(None, [caption, stream.note, perfect])),
         trust_tips.pair_tips(shown),
         narrow=lambda: draw_association_reliability(shown, columns=1, notes=notes),
     )
@@ -112,14 +116,14 @@ def _is_perfect(bins: pairs.PairReliability) -> bool:
     )
 
 
-def _perfect_note(scores: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+def _perfect_note(scores: Mapping[str, Sequence[Mapping[str, float]]], one: str) -> str:
     """A sentence on the methods that need no panel; empty without any."""
     if not scores:
         return ""
     worst = max(row["association_nll"] for rows in scores.values() for row in rows)
     low = 100 // pairs.BINS
     return (
-        f"All pairs of one true group have a probability above {100 - low} % of sharing a cluster, "
+        f"All pairs of one {one} have a probability above {100 - low} % of sharing a cluster, "
         f"and all others one below {low} %, for {', '.join(scores)} (log loss at most {worst:.2f} "
         "nats per pair)."
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bcfl import FederationState
-from bcfl.drawing import NARROW
+from bcfl.drawing import NARROW, Palette
 from bcfl.hypotheses import Snapshot
 from experiments.datasets import DataError
 from experiments.reports.local_models import LocalModels, path_of
@@ -176,7 +176,11 @@ def _moves_of(state: FederationState, groups: Groups, stream: Stream) -> moves.M
     )
     if not stream.concepts:
         return lines
-    return replace(lines, over_rounds=stream.groups(clients)[: len(labels)])
+    return replace(
+        lines,
+        over_rounds=stream.groups(clients)[: len(labels)],
+        palette=stream.palette,
+    )
 
 
 def _keeps_numbers(before: Snapshot, after: Snapshot) -> bool:
@@ -245,11 +249,12 @@ def _neighbours(
         )
     ]
     has_groups = any(map(_is_known, owners))
+    palette = stream.palette if stream.concepts else Palette().including(owners)
     look, shapes = (
         (
             f"of one colour and one shape: the clusters of {method} match the structure of the "
             "clients' models",
-            "; shapes: true groups",
+            f"; shapes: {'concepts' if stream.concepts else 'true groups'}",
         )
         if has_groups
         else (f"of one colour: clusters of {method} whose clients have similar models", "")
@@ -262,12 +267,14 @@ def _neighbours(
     ]
     names = [list(compress(named, seen)) for seen in shown]
     return Picture.of(
-        lambda: neighbours.draw_neighbours(rounds, of_round, int(recorded.clusters.max()) + 1),
+        lambda: neighbours.draw_neighbours(
+            rounds, of_round, int(recorded.clusters.max()) + 1, palette
+        ),
         "neighbours",
         f"Local models of {method} in two dimensions, one panel per round",
         f"Look for groups of points {look}. t-SNE of the models after local training; colours: "
         f"clusters after the round{shapes}. Distances between groups of points are not meaningful.",
-        neighbours.neighbour_tips(rounds, names, of_round) if named else {},
+        neighbours.neighbour_tips(rounds, names, of_round, palette) if named else {},
     )
 
 

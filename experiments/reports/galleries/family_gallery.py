@@ -9,7 +9,7 @@ import numpy as np
 from bcfl.drawing import NARROW
 from experiments.reports.pictures import curves, segments, support, temperature
 from experiments.reports.pictures.drawing import Picture
-from experiments.reports.pictures.time_steps import TimeSteps
+from experiments.reports.pictures.time_steps import Stream, TimeSteps
 from experiments.runs.run_folder import RunFolder
 
 
@@ -126,6 +126,7 @@ def _support(run: RunFolder) -> Picture | None:
         "of devices; arrows: from supporter to supported cluster, with the largest p-value over "
         f"the supported cluster's devices in the last test (seed {seed}).",
         f"p-values omitted for: {', '.join(crowded)}." if crowded else "",
+        Stream.of(run).note,
     ]
     return Picture.of(
         lambda: support.draw_supports(graphs),

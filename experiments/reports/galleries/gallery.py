@@ -101,7 +101,9 @@ def _client_tips(
             served = f"cluster {cluster}" if cluster >= 0 else "no cluster yet"
             if cluster >= 0 and client in sure:
                 served += f", probability {sure[client][cluster]:.1%}"
-            text = f"{client}\n{method}: {served}" + ("" if group is None else f"\ngroup {label}")
+            text = f"{client}\n{method}: {served}" + (
+                "" if group is None else f"\n{picture.palette.name(group)}"
+            )
             tips.setdefault(f"clients-{method}-group-{label}", []).append((client, text))
     return tips
 

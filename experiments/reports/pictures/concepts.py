@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, INK, WIDTH, whole_numbers
+from bcfl.drawing import FAINT, INK, WIDTH, Palette, whole_numbers
 from experiments.reports.pictures.bubbles import partition_tips
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def stream_tips(
     if counts is not None:
         table = np.stack([counts[name] for name in order])
         tips = partition_tips(table, [None] * len(order), order)
-    for concept in _known(concepts.values()):
+    for concept in Palette().including(c for own in concepts.values() for c in own).groups:
         texts = [
             (name, f"{name}\ntime step {step}: concept {concept}")
             for name in order
@@ -98,15 +98,11 @@ def _tiles(concept: int, part: str = "tiles") -> str:
     return f"{part}-concept-{concept}"
 
 
-def _known(rows: Iterable[Sequence[int | None]]) -> list[int]:
-    return sorted({concept for row in rows for concept in row if concept is not None})
-
-
 def _draw_tiles(
     axes: Axes, rows: Sequence[Sequence[int | None]], steps: int, across: float
 ) -> None:
-    known, step = _known(rows), across / len(rows)
-    for number, concept in enumerate(known):
+    palette, step = Palette().including(c for row in rows for c in row), across / len(rows)
+    for concept in palette.groups:
         places = [
             (x, y) for x, row in enumerate(rows) for y, own in enumerate(row) if own == concept
         ]
@@ -116,14 +112,18 @@ def _draw_tiles(
             y,
             s=(72 * 0.92 * min(step, TILE, WIDEST)) ** 2,
             marker="s",
-            color=GROUP_COLOURS[number % len(GROUP_COLOURS)],
+            color=palette.colour(concept),
             linewidth=0,
             gid=_tiles(concept),
         )
         if step >= DIGIT:
             digit: Any = f"${concept}$"
             gid = _tiles(concept, "digits")
-            axes.scatter(x, y, s=DIGIT_SIZE, marker=digit, color="white", linewidth=0, gid=gid)
+            # Markers are scaled to their longer side, which for more than a letter is the width.
+            size = min(DIGIT_SIZE * len(str(concept)) ** 2, (72 * 0.85 * min(step, TILE)) ** 2)
+            axes.scatter(
+                x, y, s=max(size, DIGIT_SIZE), marker=digit, color="white", linewidth=0, gid=gid
+            )
     _frame(axes, len(rows))
     axes.set_ylim(steps - 0.5, -0.5)
     axes.yaxis.set_major_locator(whole_numbers())

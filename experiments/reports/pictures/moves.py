@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from bcfl.drawing import (
     FAINT,
-    GROUP_COLOURS,
     NARROW,
     WIDTH,
+    Palette,
     bottom_panels,
     is_narrow,
     panels,
@@ -47,12 +47,14 @@ class Moves:
         num_clusters: number of clusters.
         groups: true group of each client after the last round, None where unknown.
         over_rounds: (rounds, clients) true groups after each round; empty where they do not change.
+        palette: true groups of all figures, in a stream at all time steps.
     """
 
     labels: NDArray[np.int64]
     num_clusters: int
     groups: Sequence[int | None]
     over_rounds: Sequence[Sequence[int | None]] = ()
+    palette: Palette = field(default_factory=Palette)
 
     @classmethod
     def of(
@@ -131,7 +133,7 @@ def move_tips(methods: Mapping[str, Moves], clients: Sequence[str]) -> dict[str,
             ]
             more = ["..."] if len(begins) > LISTED else []
             group = moves.groups[number]
-            known = [] if group is None else [f"group {group}"]
+            known = [] if group is None else [moves.palette.name(group)]
             if moves.over_rounds:
                 known = [
                     f"concept {text}" for text in spans([r[number] for r in moves.over_rounds])
@@ -178,16 +180,13 @@ def draw_moves(methods: Mapping[str, Moves], columns: int = 2) -> Figure:
 
 def _draw_panel(axes: Axes, method: str, moves: Moves) -> None:
     of_client = list(zip(*(moves.over_rounds or [moves.groups] * len(moves.labels)), strict=True))
-    known = sorted({group for groups in of_client for group in groups if group is not None})
+    palette = moves.palette.including({group for groups in of_client for group in groups})
     rounds = np.arange(1, len(moves.labels) + 1)
     width = float(np.clip(40 / len(moves.groups), 0.35, 1.2))
     for cluster in range(moves.num_clusters):
         axes.axhspan(cluster - LANE / 2, cluster + LANE / 2, color="#f2f2f2", linewidth=0)
     for client, (line, groups) in enumerate(zip(moves.heights().T, of_client, strict=True)):
-        colours = [
-            FAINT if group is None else GROUP_COLOURS[known.index(group) % len(GROUP_COLOURS)]
-            for group in groups
-        ]
+        colours = list(map(palette.colour, groups))
         if len(set(colours)) > 1:
             _draw_in_colours(
                 axes, rounds, line, colours, linewidth=width, gid=_line(method, client)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, LARGER, MARKERS, cluster_colours, panels
+from bcfl.drawing import FAINT, LARGER, Palette, cluster_colours, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FEWEST = 5
 """Minimum number of clients."""
 PERPLEXITY = 30.0
+NO_GROUPS = Palette()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +66,7 @@ def neighbour_tips(
     rounds: Sequence[Neighbourhood],
     clients: Sequence[Sequence[str]],
     groups: Sequence[Sequence[int | None]],
+    palette: Palette = NO_GROUPS,
 ) -> dict[str, list[tuple[str, str]]]:
     """Client, cluster and true group of each point, by id of its group of points.
 
@@ -72,11 +74,12 @@ def neighbour_tips(
         rounds: local models of each round.
         clients: for each round, the names of its clients.
         groups: for each round, the true group of each client, None where unknown.
+        palette: true groups of all figures, in a stream at all time steps.
     """
     tips: dict[str, list[tuple[str, str]]] = {}
     for models, names, owners in zip(rounds, clients, groups, strict=True):
         for client, group, cluster in zip(names, owners, models.clusters, strict=True):
-            known = "" if group is None else f"\ngroup {group}"
+            known = "" if group is None else f"\n{palette.name(group)}"
             text = f"{client}\nround {models.round}: cluster {cluster}{known}"
             tips.setdefault(_points(models.round, group), []).append((client, text))
     return tips
@@ -88,30 +91,34 @@ def _points(number: int, group: int | None) -> str:
 
 
 def draw_neighbours(
-    rounds: Sequence[Neighbourhood], groups: Sequence[Sequence[int | None]], num_clusters: int
+    rounds: Sequence[Neighbourhood],
+    groups: Sequence[Sequence[int | None]],
+    num_clusters: int,
+    palette: Palette = NO_GROUPS,
 ) -> Figure:
     """One panel per round: colour is the cluster, shape the true group.
 
     Args:
         rounds: local models of each round.
         groups: for each round, the true group of each client, None where unknown.
-        num_clusters: number of clusters, which sets the palette.
+        num_clusters: number of clusters, which sets the colours.
+        palette: true groups of all figures, in a stream at all time steps.
     """
     figure, places = panels(len(rounds), 4, 2.6, 2.7)
-    palette = cluster_colours(num_clusters)
-    known = sorted({group for owners in groups for group in owners if group is not None})
+    colours = cluster_colours(num_clusters)
+    known = palette.including(group for owners in groups for group in owners)
     for axes, models, owners in zip(places, rounds, groups, strict=True):
         points = embed(models.distances)
-        for group in [*known, None]:
+        for group in [*known.groups, None]:
             rows = np.array([row for row, own in enumerate(owners) if own == group], dtype=int)
             if len(rows):
-                marker = "o" if group is None else MARKERS[known.index(group) % len(MARKERS)]
+                marker = known.marker(group)
                 axes.scatter(
                     points[rows, 0],
                     points[rows, 1],
                     s=26 * LARGER.get(marker, 1.0),
                     marker=marker,
-                    color=palette[models.clusters[rows]],
+                    color=colours[models.clusters[rows]],
                     edgecolor="white",
                     linewidth=0.4,
                     gid=_points(models.round, group),

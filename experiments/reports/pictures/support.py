@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import cos, hypot, pi, sin, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, INK, NARROW, WIDTH, panels
+from bcfl.drawing import INK, NARROW, WIDTH, Palette, panels
 from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import NoRunError, RunFolder
 
@@ -31,28 +31,32 @@ class SupportPicture:
     """Clusters of one method and the support between them.
 
     Attributes:
-        members: by cluster, number of devices of each true group; -1 for an unknown group.
+        members: by cluster, number of devices of each true group, None where it is unknown.
         supports: p-value of each (supporter, supported) pair of clusters.
+        palette: true groups of all clients, in a stream at all time steps.
     """
 
-    members: Mapping[str, Mapping[int, int]]
+    members: Mapping[str, Mapping[int | None, int]]
     supports: Mapping[tuple[str, str], float]
+    palette: Palette = field(default_factory=Palette)
 
     @classmethod
     def of(cls, graph: nx.DiGraph[str]) -> Self:
         """From a graph of `bcfl.analysis.graphs`; empty clusters are omitted."""
-        counts: dict[str, Counter[int]] = {}
+        counts: dict[str, Counter[int | None]] = {}
         edges = list(graph.edges(data=True))
         for client, cluster, data in edges:
             if data["kind"] == "member":
-                group = graph.nodes[client].get("group", -1)
-                counts.setdefault(cluster, Counter())[int(group)] += 1
+                group = graph.nodes[client].get("group")
+                known = None if group is None else int(group)
+                counts.setdefault(cluster, Counter())[known] += 1
         supports = {
             (supporter, supported): float(data["p_value"])
             for supporter, supported, data in edges
             if data["kind"] == "support" and {supporter, supported} <= counts.keys()
         }
-        return cls({name: counts[name] for name in graph if name in counts}, supports)
+        palette = Palette.of_clients(data for _, data in graph.nodes(data=True))
+        return cls({name: counts[name] for name in graph if name in counts}, supports, palette)
 
     @classmethod
     def several(cls, run: RunFolder) -> dict[str, Self]:
@@ -71,7 +75,8 @@ class SupportPicture:
     @property
     def groups(self) -> list[int]:
         """Known true groups, ascending."""
-        return sorted({group for groups in self.members.values() for group in groups if group >= 0})
+        groups = {group for groups in self.members.values() for group in groups}
+        return sorted(group for group in groups if group is not None)
 
 
 def _read(path: Path) -> nx.DiGraph[str]:
@@ -94,10 +99,13 @@ def draw_supports(pictures: Mapping[str, SupportPicture], columns: int = 3) -> F
     widest = WIDTH / 2 if columns > 1 else NARROW
     width = WIDTH / 3 if len(pictures) > 2 else widest
     figure, places = panels(len(pictures), columns, width, 3.7)
-    groups = sorted({group for picture in pictures.values() for group in picture.groups})
+    palette = Palette.union(
+        picture.palette.including(picture.groups) for picture in pictures.values()
+    )
     for axes, (method, picture) in zip(places, pictures.items(), strict=True):
-        _draw_panel(axes, method, picture, groups)
-    _draw_legend(figure, groups)
+        _draw_panel(axes, method, picture, palette)
+    groups = {group for picture in pictures.values() for group in picture.groups}
+    _draw_legend(figure, sorted(groups), palette)
     return figure
 
 
@@ -110,13 +118,17 @@ def layout(picture: SupportPicture) -> dict[str, Place]:
     return {name: (REACH * cos(turn), REACH * sin(turn)) for name, turn in turns.items()}
 
 
-def _rank(groups: Mapping[int, int]) -> tuple[int, int, float]:
-    most = max(groups, key=lambda group: (groups[group], -group))
+def _unknown_first(group: int | None) -> tuple[bool, int]:
+    return group is not None, group or 0
+
+
+def _rank(groups: Mapping[int | None, int]) -> tuple[tuple[bool, int], int, float]:
+    most = min(groups, key=lambda group: (-groups[group], _unknown_first(group)))
     total = sum(groups.values())
-    return most, -total, -groups[most] / total
+    return _unknown_first(most), -total, -groups[most] / total
 
 
-def _draw_panel(axes: Axes, method: str, picture: SupportPicture, groups: Sequence[int]) -> None:
+def _draw_panel(axes: Axes, method: str, picture: SupportPicture, palette: Palette) -> None:
     axes.set_title(method, fontweight="bold")
     axes.set_axis_off()
     axes.set_aspect("equal")
@@ -132,7 +144,7 @@ def _draw_panel(axes: Axes, method: str, picture: SupportPicture, groups: Sequen
         if labelled:
             _draw_p_value(axes, ends, shrink, p_value)
     for name, place in places.items():
-        _draw_cluster(axes, place, radii[name], picture.members[name], groups)
+        _draw_cluster(axes, place, radii[name], picture.members[name], palette)
 
 
 def _radii(picture: SupportPicture) -> dict[str, float]:
@@ -200,14 +212,14 @@ def p_value_text(p_value: float) -> str:
 
 
 def _draw_cluster(
-    axes: Axes, place: Place, radius: float, members: Mapping[int, int], groups: Sequence[int]
+    axes: Axes, place: Place, radius: float, members: Mapping[int | None, int], palette: Palette
 ) -> None:
     from matplotlib.patches import Circle, Wedge
 
     total, turn = sum(members.values()), 90.0
-    for group in sorted(members):
+    for group in sorted(members, key=_unknown_first):
         angle = 360 * members[group] / total
-        colour = FAINT if group < 0 else GROUP_COLOURS[groups.index(group) % len(GROUP_COLOURS)]
+        colour = palette.colour(group)
         shape = (
             Circle(place, radius, facecolor=colour)
             if len(members) == 1
@@ -229,15 +241,15 @@ def _draw_cluster(
     )
 
 
-def _draw_legend(figure: Figure, groups: Sequence[int]) -> None:
+def _draw_legend(figure: Figure, groups: Sequence[int], palette: Palette) -> None:
     from matplotlib.lines import Line2D
 
     if not groups:
         return
     handles = [
         Line2D([], [], linestyle="none", marker="o", markersize=8, color=colour)
-        for colour in (GROUP_COLOURS[k % len(GROUP_COLOURS)] for k in range(len(groups)))
+        for colour in map(palette.colour, groups)
     ]
-    labels = [f"true group {group}" for group in groups]
+    labels = list(map(palette.name, groups))
     columns = max(1, min(len(groups), int(figure.get_figwidth() / 1.3)))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, labelcolor=INK)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bcfl.drawing import FAINT
+from bcfl.drawing import FAINT, Palette, read_concepts
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.run_folder import RunFolder, read_graph
 
@@ -105,7 +105,7 @@ class Stream:
         nodes = {} if path is None else read_graph(path, "clusters").nodes
         return cls(
             {
-                client: tuple(None if c == "-" else int(c) for c in str(known["concepts"]).split())
+                client: read_concepts(str(known["concepts"]))
                 for client, known in nodes.items()
                 if "concepts" in known
             },
@@ -133,6 +133,12 @@ class Stream:
         return [self.groups_after(number, clients) for number in rounds]
 
     @property
+    def palette(self) -> Palette:
+        """Concepts of all clients at all time steps."""
+        known = {concept for own in self.concepts.values() for concept in own}
+        return Palette(change=bool(self.concepts)).including(known)
+
+    @property
     def note(self) -> str:
-        """Sentence on the true groups in figures of the last round; empty where they are fixed."""
-        return "True groups: concepts at the last time step." if self.concepts else ""
+        """Sentence on the concepts in figures of the last round; empty where they are fixed."""
+        return "Concepts are those of the last time step." if self.concepts else ""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bcfl.drawing import style
-from bcfl.drawing.client_graph import MARKERS
+from bcfl.drawing.groups import MARKERS
 
 VISION = {
     "normal": np.eye(3),

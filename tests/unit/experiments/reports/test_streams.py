@@ -8,6 +8,7 @@ import pytest
 
 import experiments
 from bcfl.analysis import pairs, rows
+from bcfl.drawing import Palette
 from experiments.commands import explain
 from experiments.config.scenario import from_table
 from experiments.launch import start
@@ -130,7 +131,7 @@ def test_a_client_is_told_with_the_groups_of_the_last_step(folder, stream):
     assert sum(report.num_samples.values()) == report.classes.sum()
     text = "\n".join(explain.in_words(report, history))
     concepts = " ".join(map(str, stream.concepts["client-00"]))
-    assert f"true group {report.group} at time step 2 (over steps: {concepts})" in text
+    assert f"concept {report.group} at time step 2 (over steps: {concepts})" in text
     assert f"on its {len(stream[0].views['test:2'])} test samples of time step 2" in text
 
 
@@ -169,7 +170,7 @@ def test_figures_over_rounds_say_where_a_time_step_begins(read, plain_figures):
         assert pictures[name].caption.endswith(" Thin vertical lines: a time step begins.")
     assert "Shapes: concepts at the last time step" in pictures["graph"].caption
     assert "late or repeated changes" not in pictures["moves"].caption
-    assert "True groups: concepts at the last time step." in pictures["pairs"].caption
+    assert "Concepts are those of the last time step." in pictures["pairs"].caption
     assert pictures["partition"].title == (
         "Samples of 6 clients by class, and their concepts at 3 time steps"
     )
@@ -183,6 +184,19 @@ def test_lines_of_clients_have_the_concept_of_the_round(read, stream):
     assert [dict(zip(clients, row, strict=True)) for row in lines.over_rounds] == [
         at(stream, number // 2) for number in range(6)
     ]
+
+
+def test_a_concept_has_one_colour_in_all_figures(read, stream):
+    last = max(at(stream, STEPS - 1).values())
+    all_one = {client: (0, last, last) for client in stream.concepts}
+    one = Stream(all_one, TimeSteps.of(read))
+    state = FirstStates.of(read).states["ifca"]
+    lines = client_gallery._moves_of(state, dict.fromkeys(all_one, last), one)
+    assert lines.palette == one.palette == Palette((0, last), change=True)
+    palettes = [Stream.of(read).palette]
+    palettes += [graph.palette for graph in read.graphs(2).values()]
+    palettes += [rows.palette for rows in read.memberships().values()]
+    assert palettes == [Palette((0, 1), change=True)] * 5
 
 
 def test_concepts_are_shown_where_the_data_are_not_at_hand(read, plain_figures, monkeypatch):

@@ -70,7 +70,7 @@ def test_clients_of_graphs_tell_how_sure_their_cluster_is():
     picture = GraphPicture.of({"ifca": graph, "fedavg": graph})
     tips = _client_tips(picture, {"ifca": believed})
     assert [text for _, text in tips["clients-ifca-group-0"]] == [
-        "c0\nifca: cluster 1, probability 97.0%\ngroup 0"
+        "c0\nifca: cluster 1, probability 97.0%\ntrue group 0"
     ]
     found = [text for name in tips for _, text in tips[name]]
     assert found[1:] == [

@@ -58,6 +58,12 @@ def test_one_arrow_for_each_support_between_clusters_that_have_devices(asymmetri
     assert {"3", "1", "p = .040", "true group 0", "true group 1"} <= set(texts(root))
 
 
+def test_a_group_may_be_negative():
+    picture = support.SupportPicture.of(support_graph({"cluster 0": {"a": -1, "b": None}}, {}))
+    assert picture.members == {"cluster 0": {-1: 1, None: 1}}
+    assert "true group -1" in texts(parsed(lambda: support.draw_supports({"faacl": picture})))
+
+
 def test_many_arrows_have_no_p_values():
     names = [f"cluster {i}" for i in range(5)]
     members = {name: {f"client of {name}": None} for name in names}

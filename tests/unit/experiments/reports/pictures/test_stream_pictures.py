@@ -70,6 +70,13 @@ def test_clients_of_like_concepts_stand_beside_each_other():
     assert alone.get_ylabel() == "time step"
 
 
+def test_numbers_of_two_letters_are_as_high_as_those_of_one():
+    (axes,) = concepts.draw_stream({"a": (-1, 1), "b": (1, 1)}, None).axes
+    sizes = {c.get_gid(): c.get_sizes()[0] for c in axes.collections}
+    # A marker is scaled to its longer side.
+    assert sizes["digits-concept--1"] > 3 * sizes["digits-concept-1"]
+
+
 def test_each_tile_and_circle_has_the_text_of_its_client():
     counts = {name: np.array([number, 1]) for number, name in enumerate("abcd", start=2)}
     tips = concepts.stream_tips(CONCEPTS, counts)

@@ -44,7 +44,7 @@ def test_lines_of_moves_tell_when_clients_came_to_their_clusters():
     assert re.findall('id="f-move-ifca-." data-client="(.)"', svg) == ["a", "b"]
     came = ["from round 1: cluster 0", "from round 3: cluster 1", "from round 4: cluster 0"]
     assert found == {
-        "move-ifca-0": ["a", "group 3", "ifca", *came],
+        "move-ifca-0": ["a", "true group 3", "ifca", *came],
         "move-ifca-1": ["b", "ifca", "from round 2: cluster 1"],
     }
 
@@ -69,7 +69,7 @@ def test_points_of_local_models_tell_their_client_and_cluster():
     )
     tips = dict(re.findall(r'data-client="(.)" data-tip="([^"]*)"', svg))
     assert "".join(tips) == "defacb", "group by group, and within one by name"
-    assert tips["a"].split("&#10;") == ["a", "round 2: cluster 0", "group 3"]
+    assert tips["a"].split("&#10;") == ["a", "round 2: cluster 0", "true group 3"]
     assert tips["b"].split("&#10;") == ["b", "round 2: cluster 0"]
 
 
