@@ -176,3 +176,11 @@ def test_the_synopsis_of_the_command_has_every_option():
             options - set(re.findall(r"--[\w-]+", parts[name])) - {"--help", "--debug", "--tune"}
         )
         assert not missing, (name, missing)
+
+
+def test_wide_outputs_and_pictures_keep_their_size_and_scroll():
+    style = (DOCS / "_static" / "extra.css").read_text("utf-8")
+    assert "pre-wrap" not in style
+    scrolling = re.search(r"\.content p:has\((.*?)\) \{\s*overflow-x: auto;", style, re.DOTALL)[1]
+    for picture in ("machine.", "architecture.", "association-graph."):
+        assert picture in scrolling
