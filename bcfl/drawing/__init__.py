@@ -7,6 +7,7 @@ matplotlib is imported when something is drawn.
 from bcfl.drawing.association_reliability import draw_association_reliability, pair_bin
 from bcfl.drawing.client_graph import (
     LEAST_PROBABILITY,
+    LEGEND_SIZE,
     LEVELS,
     MOST_CLIENTS,
     ClientGraph,
@@ -16,6 +17,7 @@ from bcfl.drawing.client_graph import (
     edge_opacity,
     edge_width,
     evenly,
+    marker_size,
 )
 from bcfl.drawing.cluster_sizes import (
     cluster_colours,
@@ -70,6 +72,7 @@ __all__ = [
     "LABELLED",
     "LARGER",
     "LEAST_PROBABILITY",
+    "LEGEND_SIZE",
     "LEVELS",
     "LINEAGE_COLOURS",
     "MARKERS",
@@ -107,6 +110,7 @@ __all__ = [
     "longest_first",
     "mark_bands",
     "mark_rounds",
+    "marker_size",
     "name_axes",
     "pair_bin",
     "panels",

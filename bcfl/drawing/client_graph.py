@@ -25,6 +25,8 @@ MOST_CLIENTS = 100
 LEAST_PROBABILITY = 0.05
 LEVELS = 12
 """Steps of probability that differ in width and colour."""
+LEGEND_SIZE = 8.0
+"""Size of the markers of a legend, points."""
 TITLE = 30
 """Letters of a line above a panel."""
 ENTRY, LINE, BESIDE = 1.35, 0.19, 0.12
@@ -203,7 +205,12 @@ def draw_client_graphs(
         axes[-1].legend(handles, labels, labelcolor=INK, **options)
     elif legend:
         across = int(figure.get_figwidth() / 1.45)
-        figure.legend(handles, labels, loc="outside lower center", ncols=across, labelcolor=INK)
+        shown = figure.legend(
+            handles, labels, loc="outside lower center", ncols=across, labelcolor=INK
+        )
+        for group, handle in zip(_explained(picture), shown.legend_handles, strict=False):
+            if handle is not None and picture.palette.change:
+                handle.set_gid(f"concept-{group}")
     return figure
 
 
@@ -234,7 +241,7 @@ def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: Gra
         axes.text(0.5, 0.5, "no graph in the folder", transform=axes.transAxes, ha="center")
         return
     _draw_edges(axes, method, graph, picture.places)
-    size = min(8.5, 60 / sqrt(len(picture.places)))
+    size = marker_size(len(picture.places))
     for group, members in _members(graph.groups).items():
         x, y = zip(*(picture.places[client] for client in members), strict=True)
         label = "unknown" if group is None else str(group)
@@ -258,6 +265,15 @@ def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str
         patch = PathPatch(outline, fill=False, linewidth=width, edgecolor=colour)
         patch.set_gid(f"edges-{method}-{level}")
         axes.add_patch(patch)
+
+
+def marker_size(clients: int) -> float:
+    """Size of a client's marker, points.
+
+    Args:
+        clients: number of clients in the panel.
+    """
+    return min(8.5, 60 / sqrt(clients))
 
 
 def edge_width(probability: float, clients: int) -> float:
@@ -309,13 +325,17 @@ def _marker(group: int | None, picture: GraphPicture, size: float) -> dict[str, 
     }
 
 
+def _explained(picture: GraphPicture) -> Sequence[int]:
+    """Groups of the legend: in a stream all concepts, which clients had at earlier steps."""
+    return picture.palette.groups if picture.palette.change else picture.known_groups
+
+
 def _legend_entries(picture: GraphPicture) -> tuple[list[Line2D], list[str]]:
     from matplotlib.lines import Line2D
 
     handles, labels = [], []
-    palette = picture.palette
-    for group in palette.groups if palette.change else picture.known_groups:
-        handles.append(Line2D([], [], **_marker(group, picture, 8.0)))
+    for group in _explained(picture):
+        handles.append(Line2D([], [], **_marker(group, picture, LEGEND_SIZE)))
         labels.append(picture.palette.name(group))
     for probability in (0.25, 0.5, 1.0):
         width, colour = edge_width(probability, len(picture.places)), edge_colour(probability)

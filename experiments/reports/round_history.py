@@ -12,14 +12,17 @@ import numpy as np
 from bcfl import FederationState
 from bcfl.analysis import rows
 from bcfl.drawing import (
+    LEGEND_SIZE,
     LEVELS,
     MOST_CLIENTS,
     HypothesisLineage,
     edge_opacity,
     edge_width,
+    marker_size,
 )
 from bcfl.hypotheses import Snapshot
 from bcfl.rounds import CheckpointError
+from experiments.reports.pictures.time_steps import Stream
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state
 from experiments.runs.run_folder import RunFolder
@@ -78,7 +81,9 @@ class FirstStates:
 def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
     """Rounds, the look of edges, and by method the weighted partitions of each round, first seed.
 
-    A partition is a text with one letter per client, the cluster, `-` for a client that has none.
+    Of a stream there are also the time step of each round, and for the clients that are shown their
+    concepts at all time steps. A partition is a text with one letter per client, the cluster, `-`
+    for a client that has none. The size of markers is in units of that in the legend.
 
     Args:
         run: of which the graphs are shown.
@@ -100,7 +105,18 @@ def history(run: RunFolder, histories: Histories) -> dict[str, Any] | None:
         for method, snapshots in histories.items()
     }
     clients = {name for graph in names.values() if graph is not None for name in graph.groups}
-    return {"rounds": shown, "methods": methods, "edges": edges(max(1, len(clients)))}
+    count, stream = max(1, len(clients)), Stream.of(run)
+    of_round = stream.steps.of_round
+    return {
+        "rounds": shown,
+        "methods": methods,
+        "edges": edges(count),
+        "steps": [of_round[min(number, len(of_round)) - 1] for number in shown] if of_round else [],
+        "concepts": {
+            client: stream.concepts[client] for client in sorted(clients & stream.concepts.keys())
+        },
+        "size": round(marker_size(count) / LEGEND_SIZE, 3),
+    }
 
 
 def edges(clients: int) -> list[tuple[float, float]]:

@@ -72,10 +72,16 @@ const used = await tab.evaluate(() => {
   const slider = document.getElementById("round"), picker = document.getElementById("hypothesis");
   if (slider) {
     const edges = () => all("#graph-figure_1 path, .drawn path").filter((p) => p.getClientRects().length).length;
+    const lookOf = (use) => {
+      const shape = document.getElementById((use.getAttribute("href") ?? use.getAttribute("xlink:href")).slice(1));
+      return { corners: shape.getAttribute("d").match(/[LC]/g).join(""), fill: getComputedStyle(use).fill };
+    };
     result.rounds = [];
     for (const value of [slider.max, "0", String(Math.floor(slider.max / 2))]) {
       input(slider, value, "input");
-      result.rounds.push({ text: document.querySelector("output").textContent, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, now: all(".now").length, picked: picker.value,
+      const legend = all('g[id^="graph-concept-"]').map((entry) => [entry.id, lookOf(entry.querySelector("use"))]);
+      const clients = all('[id^="graph-clients-"] use').map((use) => ({ client: use.dataset.client, tip: use.dataset.tip, ...lookOf(use) }));
+      result.rounds.push({ legend: Object.fromEntries(legend), clients, text: document.querySelector("output").textContent, caption: document.querySelector("figure:has([id^=graph-]) figcaption").textContent, now: all(".now").length, picked: picker.value,
         layers: all(".drawn").length, options: picker?.options.length ?? 0 });
     }
     if (picker) {

@@ -16,11 +16,15 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
+from experiments.config.scenario import from_table
+from experiments.launch import start
 from experiments.reports.compare_page import render
 from experiments.reports.page import render_page
 from experiments.reports.report import write_report
 from experiments.reports.results_table import results_table
+from experiments.runs.plan import Plan
 from experiments.runs.run_folder import RunFolder
+from experiments.runs.runner import Experiment, RunCallbacks
 
 MODULES = Path(os.environ.get("BCFL_NODE_MODULES", "node_modules")).resolve()
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -118,6 +122,36 @@ def test_a_report_can_be_used(whole):
     assert ", cluster " in row
     assert ", cluster " in column
     assert -1 <= float(value.removeprefix("cosine ")) <= 1
+
+
+STREAM = {
+    "name": "drift",
+    "methods": ["fedavg", "ifca"],
+    "seeds": [1],
+    "data": {"dataset": "optdigits"},
+    "partition": {"kind": "stream", "clients": 6, "steps": 3, "order": "multi-task"},
+    "model": {"name": "mlp", "hidden": [8]},
+    "training": {"local_steps": 8},
+    "federation": {"rounds": 6, "num_clusters": 2},
+}
+
+
+def test_the_slider_of_a_stream_shows_the_concepts_of_the_round(tmp_path):
+    scenario = from_table(STREAM)
+    plan = Plan(scenario=scenario, device="cpu", threads=1, jobs=1, command="bcfl run drift")
+    setup = Experiment(scenario=scenario, device="cpu")
+    start(plan, tmp_path / "run", setup, RunCallbacks())
+    last, first, middle = seen(write_report(tmp_path / "run"))["rounds"]
+    steps = {"6 of 6, time step 2": last, "1 of 6, time step 0": first}
+    for text, shown in (steps | {"3 of 6, time step 1": middle}).items():
+        assert shown["text"] == text
+        concepts = setup.partition(1).groups_at(int(text[-1]))
+        for drawn in shown["clients"]:
+            concept = concepts[drawn["client"]]
+            assert drawn["tip"].endswith(f"\nconcept {concept}")
+            legend = shown["legend"][f"graph-concept-{concept}"]
+            assert {key: drawn[key] for key in legend} == legend
+    assert {"round 1: cluster" in drawn["tip"] for drawn in first["clients"]} == {True}
 
 
 def test_an_uncertainty_page_can_be_used(whole):

@@ -59,19 +59,29 @@ def _client_graph(run: RunFolder) -> Picture | None:
     picture = GraphPicture.of(run.graphs(MOST_CLIENTS))
     if picture is None:
         return None
-    look = (
-        "Look for edges between different shapes (merged groups) and for rings that fall apart "
-        "(a split group)."
-        if picture.known_groups
-        else "Look for sets of clients that are connected under one method and not under another."
-    )
+    look = "Look for sets of clients that are connected under one method and not under another."
+    if picture.palette.change:
+        look = (
+            "Look for edges between different shapes (clients of several concepts in one cluster) "
+            "and for clients of one shape that no edge joins (a split concept)."
+        )
+    elif picture.known_groups:
+        look = (
+            "Look for edges between different shapes (merged groups) and for rings that fall apart "
+            "(a split group)."
+        )
     seed = run.seeds(run.methods[0])[0]
     notes = [
         "Edge width: probability of sharing a cluster, as believed after the last round "
         f"(seed {seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
     ]
-    if picture.known_groups and Stream.of(run).concepts:
-        notes.append("Shapes: concepts at the last time step, also where earlier rounds are shown.")
+    if picture.palette.change:
+        of_round = Stream.of(run).concepts
+        notes.append(
+            "Shapes: concepts at the time step of the round; rings: those at the last time step."
+            if of_round
+            else "Shapes: concepts at the last time step, also where earlier rounds are shown."
+        )
     if len(picture.groups) < picture.num_clients:
         notes.append(
             f"A subsample of {len(picture.groups)} of {picture.num_clients:,} clients, stratified "

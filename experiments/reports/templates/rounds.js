@@ -5,10 +5,11 @@ if (known) explore(JSON.parse(known.textContent));
 function explore(history) {
   const panel = document.querySelector(".explorer");
   const last = history.rounds.length - 1;
-  const BELIEVED = "believed", KEPT = "kept";
+  const BELIEVED = "believed", KEPT = "kept", DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const slider = make("input", { type: "range", id: "round", min: 0, max: last, value: last });
   const round = make("output");
   round.htmlFor = "round";
+  if (history.steps.length) round.className = "steps";
   const methods = Object.keys(history.methods).filter((m) => history.methods[m].kept.some((k) => k.weights.length > 1));
   const picker = make("select", { id: "hypothesis" });
   panel.append(make("label", {}, "Round ", slider), round, make("label", {}, "Edges ", picker));
@@ -34,11 +35,50 @@ function explore(history) {
     picker.value = all("option", picker).some((o) => o.value === chosen) ? chosen : KEPT;
   };
 
+  // In a stream a client has the shape and colour of its concept at the time step of the round, as in the legend.
+  const looks = new Map(all('g[id^="graph-concept-"]').map((entry) => {
+    const use = entry.querySelector("use"), shape = document.getElementById(use.getAttribute("xlink:href").slice(1)).cloneNode(true);
+    shape.id = `${entry.id}-shape`;
+    shape.setAttribute("transform", `scale(${history.size})`);
+    const defs = document.createElementNS(entry.namespaceURI, "defs");
+    defs.append(shape);
+    entry.append(defs);
+    return [entry.id.slice("graph-concept-".length), { href: `#${shape.id}`, style: use.getAttribute("style") }];
+  }));
+  const UNKNOWN = { href: looks.values().next().value?.href, style: "fill: var(--faint)" };
+  const clientsOf = (method) => all(`[id^="graph-clients-${CSS.escape(method)}-group-"] use`);
+  const originals = new Map(Object.keys(history.methods).flatMap(clientsOf).map((use) => {
+    return [use, { href: use.getAttribute("xlink:href"), style: use.getAttribute("style"), tip: use.dataset.tip }];
+  }));
+  const clusterOf = (letter) => {
+    const number = DIGITS.indexOf(letter);
+    return number < 0 ? letter.charCodeAt(0) - 0xE000 : number;
+  };
+  const tipOf = (client, method, known, index, rank) => {
+    const { labels } = known.kept[index], number = history.rounds[index];
+    const letter = known.partitions[labels[rank ?? 0]]?.[known.places[client]] ?? "-";
+    const alone = labels.length > 1 ? ` in hypothesis ${(rank ?? 0) + 1}` : "";
+    return `${client}\n${method}, round ${number}: ${letter === "-" ? "no cluster yet" : `cluster ${clusterOf(letter)}${alone}`}`;
+  };
+  const relook = (method, known, index, rank) => {
+    for (const use of clientsOf(method)) {
+      const { client } = use.dataset, original = originals.get(use);
+      const concepts = history.concepts[client];
+      const concept = concepts?.[Math.min(history.steps[index], concepts.length - 1)];
+      const look = index < last && concepts ? looks.get(String(concept)) ?? UNKNOWN : original;
+      use.setAttribute("href", look.href);
+      use.setAttribute("style", look.style);
+      const group = concepts ? (concept ?? null) === null ? "" : `\nconcept ${concept}` : original.tip.match(/\ntrue group .*/)?.[0] ?? "";
+      use.dataset.tip = index < last ? tipOf(client, method, known, index, rank) + group : original.tip;
+    }
+  };
+
   const draw = () => {
     const index = Number(slider.value);
     const number = history.rounds[index];
-    round.textContent = `${number} of ${history.rounds[last]}`;
-    slider.setAttribute("aria-valuetext", `round ${number}`);
+    const step = history.steps.length ? `, time step ${history.steps[index]}` : "";
+    round.textContent = `${number} of ${history.rounds[last]}${step}`;
+    slider.setAttribute("aria-valuetext", `round ${number}${step}`);
     all("[data-round].now").forEach((e) => e.classList.remove("now"));
     if (index < last) all(`[data-round="${number}"]`).forEach((e) => e.classList.add("now"));
     const beliefs = picker.value === BELIEVED;
@@ -48,6 +88,7 @@ function explore(history) {
     caption.textContent = beliefs ? believed : believed.replace("as believed after the last round", `in ${shown} after round ${number}${alone}`);
     for (const [method, kept] of Object.entries(history.methods)) {
       redraw(method, kept, index, owner === method ? Number(rank) : null, beliefs);
+      relook(method, kept, index, owner === method ? Number(rank) : null);
       dim(method, owner === method ? kept.kept[index].lines[rank] : null);
     }
   };

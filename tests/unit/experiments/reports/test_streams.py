@@ -18,7 +18,7 @@ from experiments.reports.galleries import client_gallery
 from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.pictures.time_steps import Stream, TimeSteps
 from experiments.reports.report import headline
-from experiments.reports.round_history import FirstStates
+from experiments.reports.round_history import FirstStates, history
 from experiments.reports.uncertainty_page import render as uncertainty_page
 from experiments.reports.uncertainty_results import Query, as_json, evaluate_run, step_notes
 from experiments.runs.files import Pair, RunFiles
@@ -121,15 +121,15 @@ def test_the_page_of_uncertainty_says_which_step(results, plain_figures):
 
 
 def test_a_client_is_told_with_the_groups_of_the_last_step(folder, stream):
-    history, last = read_history(folder, IFCA), at(stream, STEPS - 1)
-    (report,) = history.client_reports(["client-00"])
+    told, last = read_history(folder, IFCA), at(stream, STEPS - 1)
+    (report,) = told.client_reports(["client-00"])
     assert report.group == last["client-00"]
     assert {peer.client: peer.group for peer in report.peers} == {
         client: group for client, group in last.items() if client != "client-00"
     }
     assert set(report.num_samples) == {"train", "test"}
     assert sum(report.num_samples.values()) == report.classes.sum()
-    text = "\n".join(explain.in_words(report, history))
+    text = "\n".join(explain.in_words(report, told))
     concepts = " ".join(map(str, stream.concepts["client-00"]))
     assert f"concept {report.group} at time step 2 (over steps: {concepts})" in text
     assert f"on its {len(stream[0].views['test:2'])} test samples of time step 2" in text
@@ -168,7 +168,7 @@ def test_figures_over_rounds_say_where_a_time_step_begins(read, plain_figures):
     pictures = all_pictures(read, FirstStates.of(read).states)
     for name in ("curves", "scores", "sizes", "moves"):
         assert pictures[name].caption.endswith(" Thin vertical lines: a time step begins.")
-    assert "Shapes: concepts at the last time step" in pictures["graph"].caption
+    assert "Shapes: concepts at the time step of the round" in pictures["graph"].caption
     assert "late or repeated changes" not in pictures["moves"].caption
     assert "Concepts are those of the last time step." in pictures["pairs"].caption
     assert pictures["partition"].title == (
@@ -199,6 +199,13 @@ def test_a_concept_has_one_colour_in_all_figures(read, stream):
     assert palettes == [Palette((0, 1), change=True)] * 5
 
 
+def test_the_slider_knows_the_concepts_of_each_round(read, stream):
+    known = history(read, FirstStates.of(read).histories)
+    assert (known["rounds"], known["steps"]) == ([1, 2, 3, 4, 5, 6], [0, 0, 1, 1, 2, 2])
+    assert known["concepts"] == stream.concepts
+    assert known["size"] == pytest.approx(8.5 / 8, abs=1e-3)
+
+
 def test_concepts_are_shown_where_the_data_are_not_at_hand(read, plain_figures, monkeypatch):
     monkeypatch.setattr(client_gallery, "divided_clients", lambda run: None)
     picture = client_gallery.client_pictures(read, {})["partition"]
@@ -217,5 +224,5 @@ def test_a_saved_run_is_told_as_a_stream(stream, tmp_path, plain_figures):
 
 def test_local_models_are_trained_on_the_samples_of_their_step(folder):
     found = local_models.record(Experiment(scenario=from_table(TABLE), device="cpu"), IFCA, 4)
-    history = restore(folder, IFCA).state.history
-    assert found.clusters.tolist() == [s.associations[0].labels.tolist() for s in history[:4]]
+    snapshots = restore(folder, IFCA).state.history
+    assert found.clusters.tolist() == [s.associations[0].labels.tolist() for s in snapshots[:4]]
