@@ -74,9 +74,9 @@ def test_clients_of_graphs_tell_how_sure_their_cluster_is():
     ]
     found = [text for name in tips for _, text in tips[name]]
     assert found[1:] == [
-        "c1\nifca: cluster 0, probability 60.0%\ngroup 1",
+        "c1\nifca: cluster 0, probability 60.0%\ntrue group 1",
         "c2\nifca: no cluster yet",
-        "c0\nfedavg: cluster 1\ngroup 0",
-        "c1\nfedavg: cluster 0\ngroup 1",
+        "c0\nfedavg: cluster 1\ntrue group 0",
+        "c1\nfedavg: cluster 0\ntrue group 1",
         "c2\nfedavg: no cluster yet",
     ]
