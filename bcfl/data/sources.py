@@ -238,7 +238,7 @@ def column_names(source: Any) -> list[str]:  # noqa: ANN401
     """Names of the columns of a data frame, or of the samples of a data set of Hugging Face.
 
     Args:
-        source: with columns, see `opened`.
+        source: a data frame, or a data set whose samples are mappings with names.
 
     Raises:
         TypeError: the source has no length, so that it might have no end.
