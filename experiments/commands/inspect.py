@@ -73,6 +73,8 @@ def compare(
         paired,
         read_results,
     )
+    from experiments.runs.index import read_index
+    from experiments.runs.run_folder import NOTHING_TO_TELL, shares_group
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
@@ -90,6 +92,8 @@ def compare(
 
         write_aside(html, render(folders))
         typer.echo(f"page {html}", err=True)
+    if any(shares_group(folder, read_index(folder).pairs) for folder in folders):
+        typer.echo(f"note: without ARI where {NOTHING_TO_TELL}", err=True)
     if len(scenarios) > 1:
         typer.echo(f"note: these are different scenarios: {', '.join(scenarios)}", err=True)
 

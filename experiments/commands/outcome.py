@@ -45,10 +45,8 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
         screen.print(str(choice), soft_wrap=True)
     for warning in fusion_warnings(run):
         screen.print(f"warning: {warning}", soft_wrap=True)
-    best = highest_ari(results) if (data["groups"] or 0) > 1 else []
-    if len(results) > 1 and best:
-        agreement = f"true groups: {data['groups']} · highest ARI: {', '.join(best)}"
-        screen.print(agreement, soft_wrap=True)
+    if told := agreement(results, data, one_group=run.one_group):
+        screen.print(told, soft_wrap=True)
     untrained = untrained_methods(run)
     for line in failure_lines(run):
         screen.print(line, soft_wrap=True)
@@ -63,6 +61,29 @@ def show_results(screen: Console, plan: Plan, folder: Path) -> None:
         screen.print(f"{name:8} {text}", soft_wrap=True)
     if len(untrained) == len(run.methods):
         raise typer.Exit(NOTHING_MADE)
+
+
+def agreement(
+    results: Mapping[str, Mapping[str, Any]], data: Mapping[str, Any], *, one_group: bool
+) -> str:
+    """A line on true groups and the methods that agree best with them; empty without any.
+
+    Args:
+        results: metrics by method, as in `summary.json`.
+        data: of the description of the run.
+        one_group: whether all clients share a group at every time step.
+    """
+    from bcfl.runtime import counted
+
+    groups, steps = data["groups"] or 0, data.get("steps", 1)
+    known = f"true groups: {groups}"
+    if steps > 1:
+        known = f"{counted(groups, 'concept')} in {counted(steps, 'time step')}"
+    if one_group:
+        shared = "all clients share one at every step" if steps > 1 else "all clients share it"
+        return f"{known} · {shared}, so that ARI tells nothing of the methods"
+    best = highest_ari(results) if groups > 1 and len(results) > 1 else []
+    return f"{known} · highest ARI: {', '.join(best)}" if best else ""
 
 
 def highest_ari(results: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -22,8 +22,9 @@ from experiments.reports.columns import (
     known,
     unequal_seeds,
 )
-from experiments.runs.index import Contents
+from experiments.runs.index import Contents, read_index
 from experiments.runs.plan import read_description
+from experiments.runs.run_folder import shares_group, without_agreement
 from experiments.runs.summary import LAST_ROUNDS, read_summary
 
 Metrics = Mapping[str, Mapping[str, Any]]
@@ -64,6 +65,8 @@ MISSING: Mapping[str, Any] = {"mean": None, "std": None, "values": []}
 def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
     """Name of the scenario and the metrics of each method of a finished run.
 
+    Agreement with true groups is unknown where all clients share one.
+
     Raises:
         FolderError: there is no run in the folder, or its summary cannot be read.
         MetricsError: the rounds of all methods and seeds are damaged.
@@ -71,7 +74,9 @@ def read_results(folder: Path) -> tuple[str, dict[str, Metrics]]:
     """
     summary = read_summary(folder)
     if summary:
-        return summary["scenario"], summary["methods"]
+        vain = shares_group(folder, read_index(folder).pairs)
+        methods: dict[str, Metrics] = dict(summary["methods"])
+        return summary["scenario"], without_agreement(methods) if vain else methods
     raise NoResultsError(f"{folder} is not finished; continue it with: bcfl resume {folder}")
 
 

@@ -24,7 +24,10 @@ def render(folders: Sequence[Path]) -> str:
     Raises:
         ValueError: a folder holds no run, or one of its files cannot be read.
     """
-    runs = {letter: RunFolder.read(path) for letter, path in lettered(folders).items()}
+    runs = {
+        letter: RunFolder.read(path).without_vain_scores()
+        for letter, path in lettered(folders).items()
+    }
     joined, first = joined_runs(runs), {r: FirstStates.of(run) for r, run in runs.items()}
     scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
     same = paired(folders)
@@ -80,4 +83,5 @@ def joined_runs(runs: dict[str, RunFolder]) -> RunFolder:
         description={},
         summary={f"{r}/{m}": found for r, run in runs.items() for m, found in run.summary.items()},
         rounds={f"{r}/{m}": found for r, run in runs.items() for m, found in run.rounds.items()},
+        one_group=all(run.one_group for run in runs.values()),
     )

@@ -102,6 +102,7 @@ def write_report(run_dir: Path) -> Path:
 
 def render(run: RunFolder) -> str:
     """Render the report of a run as HTML."""
+    run = run.without_vain_scores()
     name = str(run.scenario.get("name", "run"))
     first = FirstStates.of(run)
     known = history(run, first.histories)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from xml.etree import ElementTree
@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, Palette, evenly
+from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, Palette, evenly, read_concepts
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_contents
 from experiments.runs.plan import read_description
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 Round = Mapping[str, Any]
 CoAssociation = tuple[NDArray[np.float64], list[int | None]]
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
+
+
+AGREEMENT = ("ari", "ami", "homogeneity", "completeness")
+"""Scores of clusters beside true groups."""
+NOTHING_TO_TELL = (
+    "at each time step all clients are of one true group (one concept), so that agreement such as "
+    "ARI tells nothing of the methods"
+)
 
 
 class NoRunError(ValueError):
@@ -40,6 +48,7 @@ class RunFolder:
         summary: by method and metric, mean, std and values over seeds; empty for an unfinished run.
         rounds: by method and seed, one entry per round that was done.
         left_out: why others of its methods and seeds are left out, a sentence for each.
+        one_group: whether all clients share a true group at every time step, see `shares_group`.
     """
 
     path: Path
@@ -47,6 +56,7 @@ class RunFolder:
     summary: Mapping[str, Mapping[str, Mapping[str, Any]]]
     rounds: Mapping[str, Mapping[int, Sequence[Round]]] = field(repr=False)
     left_out: Mapping[Pair, str] = field(default_factory=dict)
+    one_group: bool = False
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -66,7 +76,19 @@ class RunFolder:
         rounds: dict[str, dict[int, Sequence[Round]]] = {m: {} for m in description["methods"]}
         for pair, done in sorted(contents.rounds.items(), key=lambda item: item[0].seed):
             rounds[pair.method][pair.seed] = done
-        return cls(path, description, summary, rounds, contents.left_out)
+        shared = shares_group(path, contents.rounds)
+        return cls(path, description, summary, rounds, contents.left_out, shared)
+
+    def without_vain_scores(self) -> Self:
+        """The same without agreement with true groups, where all clients share one."""
+        if not self.one_group:
+            return self
+        unknown = dict.fromkeys(AGREEMENT)
+        rounds = {
+            method: {seed: [{**row, **unknown} for row in done] for seed, done in seeds.items()}
+            for method, seeds in self.rounds.items()
+        }
+        return replace(self, summary=without_agreement(self.summary), rounds=rounds)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -171,6 +193,64 @@ class RunFolder:
         return {method: path for method, path in paths.items() if path.is_file()}
 
 
+def without_agreement(
+    summary: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Mapping[str, Any]]:
+    """Metrics by method without those of agreement with true groups.
+
+    Args:
+        summary: as in `summary.json`.
+    """
+    vain = {*AGREEMENT, *(f"mean_{name}" for name in AGREEMENT)}
+    return {
+        method: {
+            name: {
+                **known,
+                "mean": None,
+                "std": None,
+                "values": [None] * len(known.get("values", [])),
+            }
+            if name in vain
+            else known
+            for name, known in metrics.items()
+        }
+        for method, metrics in summary.items()
+    }
+
+
+def shares_group(folder: Path, pairs: Iterable[Pair]) -> bool:
+    """Whether all clients of a run share a true group at every time step, as far as is known.
+
+    One cluster has an ARI of 1 then, and any others 0.
+
+    Args:
+        folder: of the run.
+        pairs: its methods and seeds; those that are not finished do not tell.
+
+    Raises:
+        NoRunError: a graph cannot be read.
+    """
+    paths = (RunFiles(folder).of(pair).graph("clients") for pair in pairs)
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        return False
+    rows = []
+    try:
+        for element, data in _graphml(path):
+            if element.tag != f"{GRAPHML}node":
+                break
+            concepts = read_concepts(data["concepts"]) if "concepts" in data else ()
+            rows.append(concepts or ((int(data["group"]) if "group" in data else None),))
+    except (ElementTree.ParseError, KeyError, ValueError) as error:
+        raise _not_of_clients(path, error) from error
+    known = [{*step} - {None} for step in zip(*rows, strict=False)]
+    return len(rows) > 1 and any(known) and all(len(groups) < 2 for groups in known)
+
+
+def _not_of_clients(path: Path, error: Exception) -> NoRunError:
+    return NoRunError(f"{str(path)!r} is not a GraphML file of clients: {error}")
+
+
 def co_association(graph: ClientGraph) -> CoAssociation:
     """(clients, clients) probabilities of a graph, 0 where no edge is, and true groups."""
     place = {client: row for row, client in enumerate(graph.groups)}
@@ -193,7 +273,7 @@ def read_client_graph(path: Path, clients: int | None = None) -> ClientGraph:
     try:
         return _client_graph(path, clients)
     except (ElementTree.ParseError, KeyError, ValueError) as error:
-        raise NoRunError(f"{str(path)!r} is not a GraphML file of clients: {error}") from error
+        raise _not_of_clients(path, error) from error
 
 
 def _client_graph(path: Path, clients: int | None) -> ClientGraph:

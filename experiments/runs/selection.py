@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bcfl import checkpoint
@@ -13,6 +13,7 @@ from bcfl.runtime import nearest
 from experiments.config.variants import Pair
 from experiments.runs.files import RunFiles
 from experiments.runs.index import Contents, read_contents, read_index
+from experiments.runs.run_folder import shares_group
 from experiments.runs.summary import of_seed
 
 
@@ -21,7 +22,8 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
 
     Args:
         folder: folder of the run.
-        method: name; None takes that of the best adjusted Rand index, then accuracy.
+        method: name; None takes that of the best adjusted Rand index, then accuracy; of accuracy
+            alone where all clients share a true group.
         seed: None takes the first.
 
     Raises:
@@ -46,12 +48,16 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
             f"there is no checkpoint of {what} in {folder}; run it with: bcfl resume "
             f"{shlex.quote(str(folder))}"
         )
-    return (ready[0], "") if len(ready) == 1 else _best(ready, files)
-
-
-def _best(pairs: Sequence[Pair], files: RunFiles) -> tuple[Pair, str]:
-    scores = {pair: of_seed(rows.read_run(files.of(pair))) for pair in pairs}
+    if len(ready) == 1:
+        return ready[0], ""
     named = {"ari": "ARI", "accuracy": "accuracy"}
+    if shares_group(folder, index.pairs):
+        del named["ari"]
+    return _best(ready, files, named)
+
+
+def _best(pairs: Sequence[Pair], files: RunFiles, named: Mapping[str, str]) -> tuple[Pair, str]:
+    scores = {pair: of_seed(rows.read_run(files.of(pair))) for pair in pairs}
     known = [name for name in named if all(s[name] is not None for s in scores.values())]
     best = max(pairs, key=lambda pair: [scores[pair][name] or 0.0 for name in known])
     by = " and ".join(named[name] for name in known)

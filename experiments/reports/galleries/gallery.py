@@ -60,7 +60,9 @@ def _client_graph(run: RunFolder) -> Picture | None:
     if picture is None:
         return None
     look = "Look for sets of clients that are connected under one method and not under another."
-    if picture.palette.change:
+    if run.one_group:
+        look = "Look for clients that no edge joins: a group that all clients share is split."
+    elif picture.palette.change:
         look = (
             "Look for edges between different shapes (clients of several concepts in one cluster) "
             "and for clients of one shape that no edge joins (a split concept)."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from experiments.reports.pictures import cost, curves
 from experiments.reports.pictures.drawing import Picture
 from experiments.reports.pictures.time_steps import TimeSteps
-from experiments.runs.run_folder import RunFolder
+from experiments.runs.run_folder import NOTHING_TO_TELL, RunFolder
 
 
 def score_pictures(run: RunFolder) -> dict[str, Picture | None]:
@@ -50,12 +50,16 @@ def _curves(run: RunFolder) -> Picture | None:
     several = any(len(run.seeds(method)) > 1 for method in run.methods)
     band = " Line: mean over seeds; band: minimum to maximum." if several else ""
     both = all(panel.series for panel in panels)
+    why = (
+        f"{NOTHING_TO_TELL[0].upper()}{NOTHING_TO_TELL[1:]}; it is left out."
+        if run.one_group
+        else "True groups are unknown, so agreement with them cannot be scored."
+    )
     look = (
         "Look for methods that recover the true groups early (index 1): their accuracy should rise "
         "at the same time."
         if both
-        else "Look for when the methods diverge and whether they still improve at the end. True "
-        "groups are unknown, so agreement with them cannot be scored."
+        else f"Look for when the methods diverge and whether they still improve at the end. {why}"
     )
     return curves.picture(
         panels,

@@ -14,10 +14,14 @@ from experiments.config.scenario import from_table
 from experiments.launch import start
 from experiments.reports import local_models
 from experiments.reports.client_report import read_history
+from experiments.reports.compare import aligned, read_results
+from experiments.reports.compare_page import render as compare_page
 from experiments.reports.galleries import client_gallery
 from experiments.reports.galleries.gallery import all_pictures
+from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.pictures.time_steps import Stream, TimeSteps
 from experiments.reports.report import headline
+from experiments.reports.results_table import agreement_table, results_table
 from experiments.reports.round_history import FirstStates, history
 from experiments.reports.uncertainty_page import render as uncertainty_page
 from experiments.reports.uncertainty_results import Query, as_json, evaluate_run, step_notes
@@ -26,6 +30,7 @@ from experiments.runs.plan import Plan
 from experiments.runs.restore import restore
 from experiments.runs.run_folder import RunFolder
 from experiments.runs.runner import Experiment, RunCallbacks
+from experiments.runs.selection import choose
 
 STEPS = 3
 TABLE = {
@@ -220,6 +225,42 @@ def test_a_saved_run_is_told_as_a_stream(stream, tmp_path, plain_figures):
     saved = RunFolder.read(folder)
     assert "6 clients, 3 time steps, 2 concepts" in headline(saved)
     assert Stream.of(saved).concepts == stream.concepts
+
+
+@pytest.fixture(scope="module")
+def sequential(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sequential") / "run"
+    table = {**TABLE, "partition": {"kind": "stream", "clients": 4, "steps": STEPS}}
+    plan = Plan(scenario=from_table(table), device="cpu", threads=1, jobs=1, command="bcfl run one")
+    start(plan, path, Experiment(scenario=plan.scenario, device="cpu"), RunCallbacks())
+    return path
+
+
+def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
+    sequential, plain_figures
+):
+    run = RunFolder.read(sequential)
+    assert run.one_group
+    assert np.isfinite(run.series("ifca", "ari")).all()
+    shown = run.without_vain_scores()
+    assert not np.isfinite(shown.series("ifca", "ari")).any()
+    assert (agreement_table(run) is None, agreement_table(shown)) == (False, None)
+    assert "ARI" not in [column.title for column in results_table(shown).columns]
+    curves = score_pictures(shown)["curves"].caption
+    assert "all clients are of one true group (one concept), so that agreement such as" in curves
+    assert "no edge joins" in all_pictures(shown, {})["graph"].caption
+    assert "ARI" not in aligned(read_results(sequential)[1])[0]
+    _, note = choose(sequential, None, None)
+    assert note.startswith("best method by accuracy; --method shows ")
+    page = compare_page([sequential])
+    assert "true groups early" not in page
+
+
+def test_a_run_of_several_concepts_at_a_time_is_scored_by_agreement(folder, read):
+    assert not read.one_group
+    assert read.without_vain_scores() is read
+    assert "ARI" in aligned(read_results(folder)[1])[0]
+    assert choose(folder, None, None)[1].startswith("best method by ARI and accuracy")
 
 
 def test_local_models_are_trained_on_the_samples_of_their_step(folder):
