@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Sizes = Sequence[Sequence[int]]
-TITLE = 30
+TITLE = 27
 """Letters above a panel."""
 LINE = 0.165
 """Height of a label beside a panel, inches."""
@@ -112,7 +112,7 @@ def _draw_panel(axes: Axes, method: str, sizes: NDArray[np.int64]) -> None:
         )
         bottom = top
     mark_rounds(axes, method, len(sizes))
-    axes.set_title(wrapped(method, TITLE), loc="left")
+    axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold")
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(0, max(1, bottom.max(initial=1)))
     axes.xaxis.set_major_locator(whole_numbers())

@@ -93,7 +93,7 @@ def draw_reliability(
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)
         name_axes(axes, "", "confidence", "accuracy")
-        axes.set_title(method, loc="left", pad=6 + 72 * above)
+        axes.set_title(method, loc="left", fontweight="bold", pad=6 + 72 * above)
     return with_legend(figure, places) if legend and not given else figure
 
 

@@ -111,9 +111,13 @@ def _stream(run: RunFolder, stream: Stream, clients: Partition | None) -> Pictur
     known = stream.concepts if clients is None else clients.concepts
     counts, seed = None, run.description["seeds"][0]
     look = (
-        "Look for columns that differ: the concepts of these clients change at other times. Tiles: "
-        f"concept of a client at each time step, counted from 0 (seed {seed}); clients are sorted "
-        "by their concepts from the first step on."
+        "Look for rows that differ: there, all clients change their concept."
+        if len(set(known.values())) == 1
+        else "Look for columns that differ: the concepts of these clients change at other times."
+    )
+    look += (
+        f" Tiles: concept of a client at each time step, counted from 0 (seed {seed}); clients are "
+        "sorted by their concepts from the first step on."
     )
     if clients is not None:
         counts = dict(zip((c.client for c in clients), clients.class_counts(), strict=True))

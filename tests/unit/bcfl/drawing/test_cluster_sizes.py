@@ -28,6 +28,18 @@ def test_labels_of_small_clusters_do_not_touch(last, columns):
         assert all(one.y1 <= other.y0 + 2 for one, other in pairwise(boxes))
 
 
+def test_names_of_methods_are_bold_and_stay_in_their_panel():
+    name = "bcfl-mht-8@num_clusters=4,learning_rate=0.05"
+    with in_style():
+        figure = draw_cluster_sizes({key: [[3, 2]] for key in (name, "b", "c")})
+        figure.draw_without_rendering()
+    titles = [axes.get_title("left") for axes in figure.axes]
+    assert titles[0].replace("\n", "") == name
+    boxes = [axes._left_title.get_window_extent() for axes in figure.axes]
+    assert boxes[0].x1 < boxes[1].x0
+    assert {axes._left_title.get_fontweight() for axes in figure.axes} == {"bold"}
+
+
 def test_ticks_are_whole_clients():
     with in_style():
         figure = draw_cluster_sizes({"a": [[3, 2, 2, 1, 1, 1]]})

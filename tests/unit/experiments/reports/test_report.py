@@ -155,6 +155,10 @@ def written_text(page):
     return " ".join([*attributes, *(data for _, data in page.texts)])
 
 
+def test_a_page_says_once_that_clients_are_marked(usual):
+    assert usual.count("is marked in all figures") == 1
+
+
 def test_ids_are_unique_and_references_resolve(usual):
     text = usual
     page = Page(text)

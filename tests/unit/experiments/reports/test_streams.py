@@ -135,6 +135,7 @@ def test_a_client_is_told_with_the_groups_of_the_last_step(folder, stream):
     assert set(report.num_samples) == {"train", "test"}
     assert sum(report.num_samples.values()) == report.classes.sum()
     text = "\n".join(explain.in_words(report, told))
+    assert next(explain.overview([report])).startswith("client     concept  cluster")
     concepts = " ".join(map(str, stream.concepts["client-00"]))
     assert f"concept {report.group} at time step 2 (over steps: {concepts})" in text
     assert f"on its {len(stream[0].views['test:2'])} test samples of time step 2" in text
@@ -252,6 +253,8 @@ def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
     assert "ARI" not in aligned(read_results(sequential)[1])[0]
     _, note = choose(sequential, None, None)
     assert note.startswith("best method by accuracy; --method shows ")
+    concepts = client_gallery.client_pictures(run, {})["partition"].caption
+    assert concepts.startswith("Look for rows that differ: there, all clients change")
     page = compare_page([sequential])
     assert "true groups early" not in page
 
