@@ -14,6 +14,7 @@ from bcfl.analysis.true_groups import TrueGroups
 from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network
 from bcfl.data.clients import ClientData, pooled, sorted_clients, with_validation
+from bcfl.data.frames import are_numbered
 from bcfl.data.names import TRAIN
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
@@ -151,7 +152,8 @@ class Federation:
         self.executor = config if memory is None else replace(config, memory=memory)
         self.method = as_method(method)
         share = self.method.validation
-        known = getattr(clients, "concepts", None) if concepts is None else concepts
+        brought = getattr(clients, "concepts", None)
+        known = brought if concepts is None and isinstance(brought, Mapping) else concepts
         self.clients = tuple(with_validation(c, share, seed) for c in sorted_clients(clients))
         self.model = self.method.adapted(model_of(model, self.clients))
         self._groups = TrueGroups.of(self.clients, known)
@@ -316,7 +318,8 @@ class Federation:
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:
-            UntrainedWarning: clients failed, and none sent a usable model in any round.
+            UntrainedWarning: clients failed, and none sent a usable model in any round, or none was
+                asked to train.
             FailingClientWarning: a client's work failed in every round that it took part in.
             OtherMethodWarning: `state` is of a method of another name with the same kind of policy.
 
@@ -369,7 +372,8 @@ class Federation:
     @property
     def columns(self) -> tuple[Any, ...]:
         """Names of the columns of the clients' inputs, where these have names."""
-        return next((data.columns for data in self.clients if data.columns), ())
+        known = [data.columns for data in self.clients if data.columns]
+        return next((names for names in known if not are_numbered(names)), next(iter(known), ()))
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -43,8 +43,9 @@ def save(  # noqa: D417 - a method of Run
     """Save a run in a folder that `experiments.open` and the commands of `bcfl` read.
 
     It holds the last checkpoint, the metrics of all rounds, and the graphs. Samples and network are
-    not saved: what needs them, such as `experiments.open(folder)[name, 0].run` and `bcfl explain`,
-    finds them by `federation`. `experiments.save` takes several runs, and writes the report too.
+    not saved: what needs them, such as `experiments.open(folder)[name, seed].run` and
+    `bcfl explain`, finds them by `federation`. `experiments.save` takes several runs, and writes
+    the report too.
 
     Of rounds without records, those before a checkpoint from which the run went on in another
     process, hypotheses are saved; their scores and costs are not known.
@@ -186,10 +187,10 @@ def write(
 
 
 def _settings(runs: Mapping[tuple[str, int], Run]) -> dict[str, Any]:
-    """Settings of runs but the seed: those that all have in common, then of each by its name."""
+    """Settings of runs but the seed: those that all have in common, then those of each run."""
     settings = {
-        name: {key: value for key, value in run.settings.items() if key != "seed"}
-        for (name, _), run in runs.items()
+        pair: {key: value for key, value in run.settings.items() if key != "seed"}
+        for pair, run in runs.items()
     }
     first = next(iter(settings.values()))
     common = {
@@ -197,11 +198,12 @@ def _settings(runs: Mapping[tuple[str, int], Run]) -> dict[str, Any]:
         for key, value in first.items()
         if all(key in own and own[key] == value for own in settings.values())
     }
-    own = {
-        name: {key: value for key, value in given.items() if key not in common}
-        for name, given in settings.items()
-    }
-    return {**common, **{name: given for name, given in own.items() if given}}
+    own: dict[str, dict[str, Any]] = {}
+    for (name, seed), given in settings.items():
+        differing = {key: value for key, value in given.items() if key not in common}
+        if own.setdefault(name, differing) != differing:
+            own[f"{name}, seed {seed}"] = differing
+    return {**common, "runs": {name: given for name, given in own.items() if given}}
 
 
 def _all_rows(run: Run) -> list[rows.Row]:

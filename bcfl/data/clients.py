@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import described
-from bcfl.data.frames import check_same_columns, named_columns, without_frame
+from bcfl.data.frames import are_numbered, in_order, named_columns, without_frame
 from bcfl.data.names import (
     TEST,
     TRAIN,
@@ -72,6 +72,7 @@ class ClientData:
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", checked_name(self.client))
         object.__setattr__(self, "group", checked_group(self.client, self.group))
+        object.__setattr__(self, "columns", tuple(self.columns))
         if not isinstance(self.views, Mapping):
             raise TypeError(
                 f"client {self.client!r}: views must be a mapping from names to View, got "
@@ -164,7 +165,7 @@ class ClientData:
             try:
                 if given is not None:
                     inputs, targets = _as_pair(given)
-                    columns = columns or named_columns(inputs)
+                    columns = named_columns(inputs) if name == TRAIN else columns
                     x = without_frame(inputs, columns)
                     views[name] = View.from_arrays(x, targets, classes)
             except (TypeError, ValueError) as error:
@@ -209,17 +210,18 @@ class ClientData:
             ValueError: there is no sample or no such column, or samples differ in shape; see also
                 `bcfl.ClientData.from_arrays`.
         """
-        client, pairs, columns = checked_name(client), [], ()
+        client, columns = checked_name(client), ()
+        pairs: list[Any] = []
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
-                source = None if given is None else opened(given)
-                if source is not None and not columns:
-                    columns = input_columns(source, inputs, targets)
-                elif source is not None:
-                    found = input_columns(source, inputs, targets)
-                    check_same_columns(found, columns, "data")
-                chosen = list(columns) if columns else inputs
-                pairs.append(None if source is None else samples_of(source, chosen, targets))
+                if given is None:
+                    pairs.append(None)
+                    continue
+                source = opened(given)
+                found = input_columns(source, inputs, targets)
+                columns = columns or found
+                chosen = list(in_order(found, columns, "data")) if found else inputs
+                pairs.append(samples_of(source, chosen, targets))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"client {client!r}, view {name!r}: {error}") from error
         if pairs[0] is None:
@@ -274,7 +276,9 @@ def _check_columns(clients: Sequence[ClientData]) -> None:
     """Clients whose columns have names have the same ones, in the same order."""
     named = [data for data in clients if data.columns]
     for data in named:
-        if data.columns != named[0].columns:
+        names, first = data.columns, named[0].columns
+        numbered = are_numbered(names) or are_numbered(first)
+        if names != first and not (numbered and set(names) != set(first)):
             wanted = list(named[0].columns)
             raise ValueError(
                 f"clients must have the same columns in the same order: {named[0].client!r} has "

@@ -28,7 +28,7 @@ def check_columns(columns: Iterable[tuple[object, NDArray[Any]]]) -> None:
 
 
 def named_columns(values: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of libraries that may not be installed
-    """Names of the columns of a data frame; none if it is no frame, or if it only numbers them.
+    """Names of the columns of a data frame; none if it is no frame, or if names are repeated.
 
     Args:
         values: inputs of a client.
@@ -36,7 +36,16 @@ def named_columns(values: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of librarie
     if not hasattr(values, "columns") or not hasattr(values, "iloc"):
         return ()
     names = tuple(values.columns)
-    return () if names == tuple(range(len(names))) else names
+    return names if len(set(names)) == len(names) else ()
+
+
+def are_numbered(names: Sequence[Any]) -> bool:
+    """Whether names only number the columns, from 0, as those of frames without names do.
+
+    Args:
+        names: of the columns, in their order.
+    """
+    return tuple(names) == tuple(range(len(names)))
 
 
 def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - as above
@@ -44,8 +53,8 @@ def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN
 
     Args:
         values: inputs; if they are no data frame, they are returned.
-        columns: names in the order of the array, of a frame that names its columns; by default all
-            in the order of the frame.
+        columns: names in the order of the array; by default all in the order of the frame. Columns
+            that are only numbered, here or there, are taken in their order.
 
     Raises:
         TypeError: a column does not hold real numbers.
@@ -53,8 +62,7 @@ def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN
     """
     names = named_columns(values)
     if columns and names:
-        check_same_columns(names, columns, "inputs")
-        values = values[list(columns)]
+        values = values[list(in_order(names, columns, "inputs"))]
     if not hasattr(values, "columns") or not hasattr(values, "iloc") or not len(values.columns):
         return values
     arrays = [np.asarray(values.iloc[:, index]) for index in range(len(values.columns))]
@@ -62,21 +70,21 @@ def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN
     return np.stack(arrays, axis=1)
 
 
-def check_same_columns(names: Sequence[Any], wanted: Sequence[Any], what: str) -> None:
-    """Check that columns are those of the training samples, in any order.
+def in_order(names: Sequence[Any], wanted: Sequence[Any], what: str) -> Sequence[Any]:
+    """Names of columns in the order of those of the training samples.
 
     Args:
-        names: the columns.
+        names: of the columns, in any order.
         wanted: those of the training samples.
         what: has them, for the message.
 
     Raises:
-        ValueError: one is missing, or there is another.
+        ValueError: one is missing, or there is another, and neither are only numbered.
     """
-    missing = [name for name in wanted if name not in names]
-    others = [name for name in names if name not in wanted]
-    if missing or others or len(names) != len(wanted):
-        raise ValueError(
-            f"{what} must have the columns of the training samples, {list(wanted)}, got "
-            f"{list(names)}"
-        )
+    if set(names) == set(wanted):
+        return wanted
+    if len(names) == len(wanted) and (are_numbered(names) or are_numbered(wanted)):
+        return names
+    raise ValueError(
+        f"{what} must have the columns of the training samples, {list(wanted)}, got {list(names)}"
+    )

@@ -95,7 +95,7 @@ def opened(source: Any) -> Any:  # noqa: ANN401 - of libraries that may not be i
     length = _length(source)
     for index in range(length):
         try:
-            samples.append(source[index])
+            samples.append(_read(source[index]))
         except (TypeError, KeyError, IndexError) as error:
             raise TypeError(
                 f"data must give its samples by whole numbers from 0 to {length - 1}, but {kind} "
@@ -105,6 +105,17 @@ def opened(source: Any) -> Any:  # noqa: ANN401 - of libraries that may not be i
             error.add_note(f"raised by sample {index} of {kind}")
             raise
     return Samples(kind, samples)
+
+
+def _read(sample: Any) -> Any:  # noqa: ANN401
+    """A sample whose images are arrays, so that their files are closed."""
+    if isinstance(sample, Mapping):
+        return {name: _closed(value) for name, value in sample.items()}
+    return tuple(map(_closed, sample)) if isinstance(sample, tuple | list) else sample
+
+
+def _closed(value: Any) -> Any:  # noqa: ANN401
+    return _array(value) if hasattr(value, "getbands") else value
 
 
 def _kind(source: Any) -> str:  # noqa: ANN401
@@ -262,6 +273,10 @@ def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
 
 
 def _named(sample: Any, name: str, index: int) -> Any:  # noqa: ANN401
+    if not isinstance(sample, Mapping):
+        raise TypeError(
+            f"sample {index} must be a mapping as the first one, got {described(sample)}"
+        )
     if name not in sample:
         raise ValueError(f"sample {index} must have {name!r} as the first one, got {list(sample)}")
     return sample[name]

@@ -32,7 +32,7 @@ OnRound = Callable[[FederationState, RoundRecord], object]
 
 
 class UntrainedWarning(UserWarning):
-    """No client sent a usable model in any round: all models are as they were before these."""
+    """No client sent a usable model in any round, or none was asked: nothing was learnt."""
 
 
 class FailingClientWarning(UserWarning):

@@ -28,7 +28,7 @@ def device_named(name: str | torch.device) -> torch.device:
     allowed = "device must be 'auto', 'cpu', 'cuda' or 'cuda:N', or such a torch.device"
     if not isinstance(name, str) and type(name).__name__ != "device":
         raise TypeError(f"{allowed}, got {name!r}")
-    name = str(name)
+    name = "cpu" if str(name) == "cpu:0" else str(name)
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise ValueError(f"{allowed}, got {name!r}")
     import torch

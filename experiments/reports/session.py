@@ -122,9 +122,12 @@ def _named(runs: Runs, name: str) -> Named:
             )
         method, seed = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         known = run.state.origin.seed
-        if None not in (seed, known) and seed != known:
+        if None not in (seed, known) and seed != known and not isinstance(one, FinishedRun):
             raise ValueError(f"keys of runs must have their seeds, got {key!r} for seed {known}")
-        named[method, saving.seed_of(run) if seed is None else seed] = run
+        pair = method, seed if known is None and seed is not None else saving.seed_of(run)
+        if pair in named:
+            raise ValueError(f"runs must differ by name or seed, got {pair!r} twice")
+        named[pair] = run
     if not named:
         raise ValueError("runs must hold at least one run, got none")
     return named

@@ -8,12 +8,13 @@ from __future__ import annotations
 import inspect
 import shlex
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bcfl.methods import imported, made_by, misfit
+from bcfl.methods import imported, keywords, made_by, misfit
 from bcfl.runtime import FEDERATIONS, PAIRS
 from experiments.config.options import chosen
 from experiments.config.variants import Pair
@@ -66,7 +67,7 @@ class RunIndex:
             return self.saved
         return tuple(Pair(name, seed) for seed in self.seeds for name in self.methods)
 
-    def check(self, methods: Iterable[str] = (), seed: int | None = None) -> None:
+    def check(self, methods: Collection[str] = (), seed: int | None = None) -> None:
         """Check that the run has these methods, and this seed if it is given.
 
         Raises:
@@ -74,15 +75,17 @@ class RunIndex:
         """
         for name in methods:
             chosen("method of this run", name, dict.fromkeys(self.methods))
-        if seed is not None and seed not in self.seeds:
-            seeds = ", ".join(map(str, self.seeds))
+        known = [pair.seed for pair in self.pairs if not methods or pair.method in methods]
+        if seed is not None and seed not in known:
+            seeds = ", ".join(map(str, dict.fromkeys(known)))
             raise ValueError(f"the run has no seed {seed}; it has {seeds}")
 
-    def federation(self, method: str) -> Federation:
+    def federation(self, method: str, seed: int) -> Federation:
         """The federation of a method of a run that no scenario describes.
 
         Args:
             method: its label.
+            seed: of the run; functions that make federations are given it, if they take a `seed`.
 
         Raises:
             FolderError: the run does not say where its federation is.
@@ -103,11 +106,17 @@ class RunIndex:
                 "experiments.open(folder)[...].hypotheses, rows and bcfl graph"
             )
         found = imported(reference, "federation", EXPECTED)
-        makes = inspect.isroutine(found)
-        made = made_by(reference, "federation", found) if makes else found
-        if not isinstance(made, Federation):
-            raise misfit("federation", reference, made, EXPECTED)
-        return made
+        if inspect.isroutine(found):
+            make = partial(found, seed=seed) if "seed" in keywords(found) else found
+            found = made_by(reference, "federation", make)
+        if not isinstance(found, Federation):
+            raise misfit("federation", reference, found, EXPECTED)
+        if self.saved is not None and found.seed != seed:
+            raise FolderError(
+                f"federation {reference!r} has seed {found.seed}, and the run of {method!r} has "
+                f"seed {seed}; give a function that takes `seed` and makes the federation of it"
+            )
+        return found
 
 
 def read_index(folder: Path) -> RunIndex:

@@ -242,7 +242,7 @@ def restore(folder: Path, pair: Pair, setup: Experiment | None = None) -> Restor
     """
     setup = setup or setup_of(folder)
     state, index = _state(folder, pair), read_index(folder)
-    federation = setup.federation(pair) if setup else index.federation(pair.method)
+    federation = setup.federation(pair) if setup else index.federation(pair.method, pair.seed)
     names = tuple(data.client for data in federation.clients)
     if state.hypotheses.best.association.clients != names:
         raise ValueError(f"the newest checkpoint of {pair} is of other clients than run.json says")

@@ -105,6 +105,15 @@ class RunFolder:
         """Seeds with which a method has done at least one round, ascending."""
         return tuple(sorted(self.rounds[method]))
 
+    def first_seed(self, methods: Iterable[str]) -> str:
+        """Which runs figures of a single seed are of, such as `seed 3`.
+
+        Args:
+            methods: those that are shown.
+        """
+        first = {self.seeds(method)[0] for method in methods}
+        return f"seed {first.pop()}" if len(first) == 1 else "first seed of each method"
+
     def first(self, method: str) -> Sequence[Round]:
         """Rounds of a method with its first seed."""
         return self.rounds[method][self.seeds(method)[0]]

@@ -32,7 +32,7 @@ def choose(folder: Path, method: str | None, seed: int | None) -> tuple[Pair, st
     index, files = read_index(folder), RunFiles(folder)
     index.check(() if method is None else (method,), seed)
     methods = index.methods if method is None else (method,)
-    first = {name: min(p.seed for p in index.pairs if p.method == name) for name in methods}
+    first = {name: next(p.seed for p in index.pairs if p.method == name) for name in methods}
     requested = [Pair(name, first[name] if seed is None else seed) for name in methods]
     ready = [
         pair for pair in requested if checkpoint.newest(files.of(pair).checkpoints) is not None

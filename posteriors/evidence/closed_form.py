@@ -43,7 +43,7 @@ def log_association_weight(
     counts = _counts_like(losses, _float64(num_samples))
     if isinstance(temperature, str) and temperature == "mean":
         return -losses / counts
-    if not isinstance(temperature, Real) or not (np.isfinite(temperature) and temperature > 0):
+    if not _is_positive(temperature):
         raise ValueError(
             f"temperature must be 'mean' or a positive, finite number, got {temperature!r}"
         )
@@ -52,6 +52,13 @@ def log_association_weight(
     if (np.isinf(weights) & np.isfinite(losses)).any():
         raise ValueError(f"temperature {temperature} is too small for these losses: overflow")
     return weights
+
+
+def _is_positive(value: object) -> bool:
+    """Whether it is a positive, finite number, also one that an array holds."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    return isinstance(value, Real) and 0 < float(value) < float("inf")
 
 
 def quadratic_log_evidence(

@@ -119,12 +119,12 @@ def _support(run: RunFolder) -> Picture | None:
     if not graphs:
         return None
     crowded = [m for m, g in graphs.items() if len(g.supports) > support.MOST_LABELS]
-    seed = run.seeds(next(iter(graphs)))[0]
+    seed = run.first_seed(graphs)
     notes = [
         "Look for arrows without a reverse arrow: asymmetric support, one cluster contributes to "
         "another and receives nothing. Circles: clusters after the last round with their number "
         "of devices; arrows: from supporter to supported cluster, with the largest p-value over "
-        f"the supported cluster's devices in the last test (seed {seed}).",
+        f"the supported cluster's devices in the last test ({seed}).",
         f"p-values omitted for: {', '.join(crowded)}." if crowded else "",
         Stream.of(run).note,
     ]

@@ -72,10 +72,10 @@ def _client_graph(run: RunFolder) -> Picture | None:
             "Look for edges between different shapes (merged groups) and for rings that fall apart "
             "(a split group)."
         )
-    seed = run.seeds(run.methods[0])[0]
+    seed = run.first_seed(run.methods)
     notes = [
         "Edge width: probability of sharing a cluster, as believed after the last round "
-        f"(seed {seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
+        f"({seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
     ]
     if picture.palette.change:
         of_round = Stream.of(run).concepts

@@ -90,11 +90,20 @@ def test_columns_are_read_by_their_names(make):
             make(FRAME, other)
 
 
-def test_numbered_columns_have_no_names():
+def test_numbered_columns_fit_any_names_in_their_order_and_their_own_in_any():
     numbered = pandas.DataFrame(X)
     data = ClientData.from_arrays("a", (FRAME[["dose", "age"]], Y), (numbered, Y))
     assert torch.equal(data.views["test"].inputs, torch.tensor(X))
-    assert ClientData.from_arrays("a", (numbered, Y)).columns == ()
+    for train, test in ((numbered, numbered[[1, 0]]), (numbered[[1, 0]], numbered)):
+        data = ClientData.from_arrays("a", (train, Y), (test, Y))
+        assert torch.equal(data.views["test"].inputs, data.views["train"].inputs)
+
+
+def test_columns_of_one_name_are_taken_in_their_order():
+    repeated = pandas.DataFrame(X, columns=["a", "a"])
+    data = ClientData.from_arrays("a", (repeated, Y), (repeated, Y))
+    assert data.columns == ()
+    assert torch.equal(data.views["test"].inputs, torch.tensor(X))
 
 
 def test_clients_have_the_same_columns_and_predictions_read_frames_by_them():

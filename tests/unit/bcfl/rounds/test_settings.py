@@ -41,3 +41,20 @@ def test_parts_tell_what_is_not_at_its_default():
         "table": {"kind": "ndarray"},
         "names": f"{LONGEST + 1} values",
     }
+
+
+@dataclass
+class Odd:
+    unset: int = field(init=False)
+    number: object = field(default_factory=lambda: np.int64(3))
+    owner: object = None
+
+    def __eq__(self, other):
+        raise TypeError("never")
+
+
+def test_parts_of_ones_own_never_end_a_run():
+    odd = Odd(owner=[])
+    odd.owner = odd
+    assert plain(odd)["kind"] == "Odd"
+    assert plain(np.float32(0.5)) == 0.5

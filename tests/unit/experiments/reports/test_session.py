@@ -1,5 +1,6 @@
 """Reports of runs in a session, and finished runs read back from a folder."""
 
+import json
 import re
 import sys
 from dataclasses import replace
@@ -120,6 +121,37 @@ def test_a_saved_run_has_all_commands(tmp_path, monkeypatch):
     sys.modules.pop("own_federation")
 
 
+SEEDED = """
+from bcfl import Federation, methods
+from experiments import datasets, models, partitions
+
+
+def federation(seed):
+    clients = partitions.rotated(datasets.load("optdigits"), groups=2, clients=4, seed=seed)
+    method = methods.bcfl_g(num_clusters=2)
+    return Federation(clients, models.mlp((1, 8, 8), 10), method, seed=seed)
+
+
+def of_seed_3():
+    return federation(3)
+"""
+
+
+def test_runs_of_several_seeds_find_the_federation_of_theirs(tmp_path, monkeypatch):
+    (tmp_path / "seeded.py").write_text(SEEDED)
+    monkeypatch.syspath_prepend(tmp_path)
+    from seeded import federation
+
+    runs = {("mine", seed): federation(seed).run(1) for seed in (3, 5)}
+    folder = experiments.save(runs, tmp_path / "run", federation="seeded:federation")
+    for pair, run in runs.items():
+        assert experiments.open(folder)[pair].run.groups == run.groups
+    folder = experiments.save(runs, tmp_path / "wrong", federation="seeded:of_seed_3")
+    with pytest.raises(ValueError, match="has seed 3, and the run of 'mine' has seed 5; give a f"):
+        experiments.open(folder)["mine", 5].run.metrics()
+    sys.modules.pop("seeded")
+
+
 def test_a_run_saves_itself_as_its_session_saves_it(runs, tmp_path):
     run = runs["bcfl-mh-3"]
     whole = experiments.save(run, tmp_path / "whole", name="mine")
@@ -214,6 +246,12 @@ def test_runs_are_saved_with_their_seeds_and_settings(tmp_path):
     assert list(experiments.open(own)) == [("run", 5)]
     with pytest.raises(ValueError, match=r"must have their seeds, got \('ifca', 1\) for seed 5"):
         experiments.report({("ifca", 1): runs["ifca", 5]}, tmp_path / "r.html")
+    with pytest.raises(ValueError, match=r"must differ by name or seed, got \('ifca', 5\) twice"):
+        experiments.report({"ifca": runs["ifca", 5], ("ifca", 5): runs["ifca", 5]}, own / "r.html")
+    named = experiments.save({"name": runs["ifca", 5], "network": runs["other"]}, tmp_path / "n")
+    described = json.loads((named / "run.json").read_text())["scenario"]
+    assert (described["name"], described["network"]["name"]) == ("run", "mlp")
+    assert set(described["runs"]) == {"name", "network"}
 
 
 @pytest.mark.parametrize("kept", [0, 1], ids=["no record", "the last record"])
