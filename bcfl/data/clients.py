@@ -169,7 +169,7 @@ class ClientData:
                     x = without_frame(inputs, columns)
                     views[name] = View.from_arrays(x, targets, classes)
             except (TypeError, ValueError) as error:
-                raise type(error)(f"client {client!r}, view {name!r}: {error}") from None
+                raise _of_view(error, client, name) from None
         return cls(client, views, group, columns)
 
     @classmethod
@@ -223,11 +223,18 @@ class ClientData:
                 chosen = list(in_order(found, columns, "data")) if found else inputs
                 pairs.append(samples_of(source, chosen, targets))
             except (TypeError, ValueError) as error:
-                raise type(error)(f"client {client!r}, view {name!r}: {error}") from error
+                raise _of_view(error, client, name) from error
         if pairs[0] is None:
             raise ValueError(f"client {client!r} has no training samples")
         made = cls.from_arrays(client, pairs[0], pairs[1], group, classes=classes)
         return replace(made, columns=columns)
+
+
+def _of_view(error: TypeError | ValueError, client: str, view: str) -> TypeError | ValueError:
+    """An error that names client and view; those of other libraries may not be made by a text."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    told = f"{type(error).__name__}: " * (type(error) is not kind)
+    return kind(f"client {client!r}, view {view!r}: {told}{error}")
 
 
 def _as_pair(given: object) -> Sequence[Any]:

@@ -138,7 +138,11 @@ def input_columns(source: Any, inputs: Columns, targets: str | None) -> tuple[An
         return ()
     names = column_names(source)
     target = _target(targets, names)
-    return tuple(_chosen([name for name in names if name != target], inputs, names))
+    chosen = _chosen([name for name in names if name != target], inputs, names)
+    repeated = sorted({str(name) for name in chosen if [*names, *chosen].count(name) > 2})
+    if repeated:
+        raise ValueError(f"columns of inputs must have names of their own, got {repeated} twice")
+    return tuple(chosen)
 
 
 def _has_columns(source: Any) -> bool:  # noqa: ANN401

@@ -1,5 +1,6 @@
 """Clients from data sets of other libraries; wrong things are refused with the remedy."""
 
+import json
 import sys
 
 import numpy as np
@@ -217,3 +218,23 @@ def test_a_sample_that_lacks_a_name_is_told():
 def test_a_loader_of_mappings_is_refused_with_the_remedy():
     with pytest.raises(TypeError, match="DataLoader have not; give the data set that it loads"):
         ClientData.from_dataset("a", DataLoader(Mappings()), inputs="image", targets="target")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (json.JSONDecodeError("bad", "{", 1), "JSONDecodeError: bad"),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "odd"), "UnicodeDecodeError: .*odd"),
+    ],
+)
+def test_errors_that_no_text_makes_are_told_with_client_and_view(error, told):
+    with pytest.raises(ValueError, match=f"client 'a', view 'train': {told}"):
+        ClientData.from_dataset("a", Damaged(0, error), inputs="image")
+
+
+@pytest.mark.parametrize(
+    ("frame", "inputs"), [(pandas.concat([FRAME, FRAME[["a"]]], axis=1), None), (FRAME, ["a", "a"])]
+)
+def test_repeated_columns_are_told(frame, inputs):
+    with pytest.raises(ValueError, match=r"names of their own, got \['a'\] twice"):
+        ClientData.from_dataset("a", frame, inputs=inputs)
