@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import described
-from bcfl.data.frames import are_numbered, in_order, named_columns, without_frame
+from bcfl.data.frames import are_numbered, named_columns, without_frame
 from bcfl.data.names import (
     TEST,
     TRAIN,
@@ -21,7 +21,7 @@ from bcfl.data.names import (
     checked_group,
     checked_name,
 )
-from bcfl.data.sources import Columns, input_columns, opened, samples_of
+from bcfl.data.sources import Columns, samples_and_columns
 from bcfl.data.view import View
 from bcfl.runtime.seeds import generator
 
@@ -211,22 +211,17 @@ class ClientData:
                 `bcfl.ClientData.from_arrays`.
         """
         client, columns = checked_name(client), ()
-        pairs: list[Any] = []
+        pairs: dict[str, Any] = {}
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
-                if given is None:
-                    pairs.append(None)
-                    continue
-                source = opened(given)
-                found = input_columns(source, inputs, targets)
-                columns = columns or found
-                chosen = list(in_order(found, columns, "data")) if found else inputs
-                pairs.append(samples_of(source, chosen, targets))
+                if given is not None:
+                    x, y, found = samples_and_columns(given, inputs, targets, columns)
+                    pairs[name], columns = (x, y), columns or found
             except (TypeError, ValueError) as error:
                 raise _of_view(error, client, name) from error
-        if pairs[0] is None:
+        if TRAIN not in pairs:
             raise ValueError(f"client {client!r} has no training samples")
-        made = cls.from_arrays(client, pairs[0], pairs[1], group, classes=classes)
+        made = cls.from_arrays(client, pairs[TRAIN], pairs.get(TEST), group, classes=classes)
         return replace(made, columns=columns)
 
 

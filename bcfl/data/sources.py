@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.data.arrays import described, plain_tensor
-from bcfl.data.frames import check_columns
+from bcfl.data.frames import check_columns, in_order
 
 TARGETS = ("label", "labels", "target", "targets", "y")
 Columns = str | Sequence[str] | None
@@ -40,10 +40,38 @@ def samples_of(
             samples are not pairs.
         ValueError: there is no sample or no such column, or samples differ in shape.
     """
-    source = opened(source)
+    x, y, _ = samples_and_columns(source, inputs, targets)
+    return x, y
+
+
+def samples_and_columns(
+    source: Any,  # noqa: ANN401 - of libraries that may not be installed
+    inputs: Columns = None,
+    targets: str | None = None,
+    like: Sequence[Any] = (),
+) -> tuple[NDArray[Any], NDArray[Any], tuple[Any, ...]]:
+    """Inputs and targets as of `samples_of`, and the names of the columns of the inputs.
+
+    Args:
+        source: see `samples_of`.
+        inputs: see `samples_of`.
+        targets: see `samples_of`.
+        like: columns of the training samples, whose order those of the inputs get.
+
+    Returns:
+        Inputs, targets, and names; of a source without columns none.
+
+    Raises:
+        TypeError: see `samples_of`.
+        ValueError: see `samples_of`; or the columns are others than `like`, or have one name.
+    """
+    source = _opened(source)
     if _has_columns(source):
-        _length(source)
-        return _of_columns(source, inputs, targets)
+        names = column_names(source)
+        target = _target(targets, names)
+        columns: Sequence[Any] = _inputs(names, target, inputs)
+        columns = in_order(columns, like, "data") if like else columns
+        return *_of_columns(source, columns, target), tuple(columns)
     kind = _kind(source)
     if inputs is not None or targets is not None:
         hint = "; give the data set that it loads" if _is_loader(source) else ""
@@ -52,9 +80,9 @@ def samples_of(
     if _is_loader(source):
         batches = [_pair(batch, kind) for batch in source]
         x, y = zip(*batches, strict=True)
-        return _joined(x, np.concatenate), _joined(y, np.concatenate)
+        return _joined(x, np.concatenate), _joined(y, np.concatenate), ()
     x, y = zip(*(_pair(sample, kind) for sample in source.samples), strict=True)
-    return _joined(x, np.stack), _joined(y, np.stack)
+    return _joined(x, np.stack), _joined(y, np.stack), ()
 
 
 @dataclass(frozen=True)
@@ -76,16 +104,8 @@ class Samples:
         return self.samples[index]
 
 
-def opened(source: Any) -> Any:  # noqa: ANN401 - of libraries that may not be installed
-    """A map-style data set without columns as `Samples`; another source as it is.
-
-    Args:
-        source: see `samples_of`.
-
-    Raises:
-        TypeError: it has no length, or a sample cannot be read by its number.
-        ValueError: it holds no sample.
-    """
+def _opened(source: Any) -> Any:  # noqa: ANN401
+    """A map-style data set without columns as `Samples`; another source as it is."""
     if isinstance(source, dict):
         raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
     named = hasattr(source, "columns") or hasattr(source, "column_names")
@@ -124,25 +144,6 @@ def _kind(source: Any) -> str:  # noqa: ANN401
 
 def _is_loader(source: Any) -> bool:  # noqa: ANN401
     return hasattr(source, "batch_size") and hasattr(source, "dataset")
-
-
-def input_columns(source: Any, inputs: Columns, targets: str | None) -> tuple[Any, ...]:  # noqa: ANN401
-    """Names of the columns that `samples_of` takes as inputs; none of a source without columns.
-
-    Args:
-        source: see `samples_of`.
-        inputs: see `samples_of`.
-        targets: see `samples_of`.
-    """
-    if not _has_columns(source):
-        return ()
-    names = column_names(source)
-    target = _target(targets, names)
-    chosen = _chosen([name for name in names if name != target], inputs, names)
-    repeated = sorted({str(name) for name in chosen if [*names, *chosen].count(name) > 2})
-    if repeated:
-        raise ValueError(f"columns of inputs must have names of their own, got {repeated} twice")
-    return tuple(chosen)
 
 
 def _has_columns(source: Any) -> bool:  # noqa: ANN401
@@ -203,20 +204,18 @@ def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa:
 
 def _of_columns(
     source: Any,  # noqa: ANN401
-    inputs: Columns,
-    targets: str | None,
+    columns: Sequence[Any],
+    target: str,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    chosen = input_columns(source, inputs, targets)
-    targets = _target(targets, column_names(source))
-    x = [_column(source, name) for name in chosen]
-    check_columns(zip(chosen, x, strict=True))
+    x = [_column(source, name) for name in columns]
+    check_columns(zip(columns, x, strict=True))
     is_array = len(x) == 1 and x[0].ndim > 1
     if not is_array and any(values.ndim > 1 for values in x):
-        shapes = {name: values.shape[1:] for name, values in zip(chosen, x, strict=True)}
+        shapes = {name: values.shape[1:] for name, values in zip(columns, x, strict=True)}
         raise ValueError(
             f"inputs must be one column of arrays or several of numbers, got samples of {shapes}"
         )
-    return (x[0] if is_array else np.stack(x, axis=1)), _column(source, targets)
+    return (x[0] if is_array else np.stack(x, axis=1)), _column(source, target)
 
 
 def _target(targets: str | None, names: list[str]) -> str:
@@ -235,17 +234,21 @@ def _target(targets: str | None, names: list[str]) -> str:
     return targets
 
 
-def _chosen(others: list[str], inputs: Columns, names: list[str]) -> list[str]:
+def _inputs(names: list[str], target: str, inputs: Columns) -> list[str]:
     """Columns of the inputs; all others than that of the targets where none are named."""
     if inputs is None:
-        return others
-    one = isinstance(inputs, str) or not isinstance(inputs, Iterable)
-    chosen: list[Any] = [inputs] if one else list(inputs)
-    for name in chosen:
-        if name not in names:
-            raise ValueError(f"data must have a column {name!r}, got {names}")
-    if not chosen:
-        raise ValueError(f"inputs must name at least one column, some of {names}, got none")
+        chosen: list[Any] = [name for name in names if name != target]
+    else:
+        one = isinstance(inputs, str) or not isinstance(inputs, Iterable)
+        chosen = [inputs] if one else list(inputs)
+        for name in chosen:
+            if name not in names:
+                raise ValueError(f"data must have a column {name!r}, got {names}")
+        if not chosen:
+            raise ValueError(f"inputs must name at least one column, some of {names}, got none")
+    repeated = sorted({str(name) for name in chosen if [*names, *chosen].count(name) > 2})
+    if repeated:
+        raise ValueError(f"columns of inputs must have names of their own, got {repeated} twice")
     return chosen
 
 

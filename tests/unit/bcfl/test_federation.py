@@ -351,7 +351,7 @@ def test_other_things_than_states_and_callbacks_are_refused(linear, clients):
 
 
 @dataclass(frozen=True)
-class Nobody:
+class Idle:
     """Associates no client."""
 
     num_clusters: int = 2
@@ -362,6 +362,6 @@ class Nobody:
         return Ranking.only(candidate(hypothesis, {}, self.objective))
 
 
-def test_a_policy_that_associates_nobody_is_told(linear, clients):
+def test_a_policy_that_associates_no_client_is_told(linear, clients):
     with pytest.warns(UntrainedWarning, match="no client was asked to train in any round"):
-        Federation(clients, linear, Nobody()).run(1)
+        Federation(clients, linear, Idle()).run(1)
