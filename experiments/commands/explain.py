@@ -74,8 +74,7 @@ def in_words(report: ClientReport, history: RunHistory) -> Iterator[str]:
         report: the report of the client.
         history: the run.
     """
-    kind = "concept" if report.concepts else "true group"
-    group = "" if report.group is None else f", {kind} {report.group}"
+    group = "" if report.group is None else f", {_kind(report, 'true group')} {report.group}"
     if report.concepts:
         group += f" at time step {report.time_step} (over steps: {report.concepts})"
     yield f"{report.client}{group}"
@@ -168,8 +167,7 @@ def _trains_with(report: ClientReport) -> list[str]:
     if report.group is not None:
         same = sum(c.group == report.group for c in others)
         possible = sum(c.group == report.group for c in report.peers)
-        kind = "concept" if report.concepts else "true group"
-        head += f": {same} of the {possible} others of its {kind}"
+        head += f": {same} of the {possible} others of its {_kind(report, 'true group')}"
         head += f", {len(others) - same} of other {_kind(report)}s"
     top = [c for c in report.peers[:TOP] if c.latest >= SHOWN]
     width = max(len(c.client) for c in top)
@@ -181,9 +179,9 @@ def _together(peer: Peer, report: ClientReport) -> str:
     return f"{peer.latest:4.0%} now, {peer.mean:4.0%} over all rounds{group}"
 
 
-def _kind(report: ClientReport) -> str:
-    """What the true groups of clients are called in short."""
-    return "concept" if report.concepts else "group"
+def _kind(report: ClientReport, otherwise: str = "group") -> str:
+    """What the true groups of clients are called: in a stream, concepts."""
+    return "concept" if report.concepts else otherwise
 
 
 def _gains(report: ClientReport, method: str) -> list[str]:

@@ -38,9 +38,8 @@ def _uncertainty(run: RunFolder) -> Picture | None:
         return Picture("", "No client is uncertain: each has a cluster of probability above 99 %.")
     certain = [method for method in known if method not in shown]
     stream = Stream.of(run)
-    one = "concept" if stream.concepts else "true group"
     look = (
-        f"Look for clusters that share several clients of one {one}: they compete for it."
+        f"Look for clusters that share several clients of one {stream.kind}: they compete for it."
         if any(rows.groups for rows in shown.values())
         else "Look for clusters that share several clients: they compete for them."
     )
@@ -81,8 +80,7 @@ def _pairs(run: RunFolder) -> Picture | None:
     scores = {m: [pairs.association_scores(*draw) for draw in known[m]] for m in bins}
     shown = {m: found for m, found in bins.items() if not _is_perfect(found)}
     stream = Stream.of(run)
-    one = "concept" if stream.concepts else "true group"
-    perfect = _perfect_note({m: rows for m, rows in scores.items() if m not in shown}, one)
+    perfect = _perfect_note({m: rows for m, rows in scores.items() if m not in shown}, stream.kind)
     if not shown:
         return Picture("", perfect)
     notes = {
@@ -99,7 +97,7 @@ def _pairs(run: RunFolder) -> Picture | None:
     return Picture.of(
         lambda: draw_association_reliability(shown, notes=notes),
         "pairs",
-        f"Share of pairs of one {one} against their co-association probability, by method",
+        f"Share of pairs of one {stream.kind} against their co-association probability, by method",
         " ".join(filter(None, [caption, stream.note, perfect])),
         trust_tips.pair_tips(shown),
         narrow=lambda: draw_association_reliability(shown, columns=1, notes=notes),

@@ -86,6 +86,11 @@ class Stream:
     concepts: Concepts = field(default_factory=dict)
     steps: TimeSteps = NO_STEPS
 
+    @property
+    def kind(self) -> str:
+        """What the true groups of clients are called."""
+        return "concept" if self.concepts else "true group"
+
     @classmethod
     def of(cls, run: RunFolder) -> Stream:
         """Read the concepts from the first graph that is there.

@@ -23,6 +23,11 @@ def reference(generated):
 
 
 @pytest.fixture(scope="module")
+def references(generated):
+    return sys.modules["references"]
+
+
+@pytest.fixture(scope="module")
 def pages(generated):
     del generated
     return sys.modules["method_pages"]

@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 from bcfl.runtime import RUN_FORMAT
+from experiments.config.scenario import from_table
+from experiments.launch import start
+from experiments.runs.plan import Plan
+from experiments.runs.runner import Experiment, RunCallbacks
 
 SCORES = ("accuracy", "macro_f1", "ari", "ami", "nll", "ece")
 
@@ -116,3 +120,22 @@ def make_run(tmp_path_factory):
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def run_of(tmp_path_factory):
+    """Runs the scenario of a table; returns the folder."""
+
+    def run(table):
+        path = tmp_path_factory.mktemp("run") / "run"
+        plan = Plan(
+            scenario=from_table(table),
+            device="cpu",
+            threads=1,
+            jobs=1,
+            command=f"bcfl run {table['name']}",
+        )
+        start(plan, path, Experiment(scenario=plan.scenario, device="cpu"), RunCallbacks())
+        return path
+
+    return run

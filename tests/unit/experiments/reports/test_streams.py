@@ -52,13 +52,8 @@ def stream():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "run"
-    plan = Plan(
-        scenario=from_table(TABLE), device="cpu", threads=1, jobs=1, command="bcfl run drift"
-    )
-    start(plan, path, Experiment(scenario=plan.scenario, device="cpu"), RunCallbacks())
-    return path
+def folder(run_of):
+    return run_of(TABLE)
 
 
 @pytest.fixture(scope="module")

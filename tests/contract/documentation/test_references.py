@@ -1,16 +1,13 @@
 """Every work that the documentation cites has an entry in the bibliography, and a link to it."""
 
-import importlib
 import re
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from bcfl import methods
+from tests.contract.documentation.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("assignment", "bcfl", "experiments", "posteriors")
 BUILT = {ROOT / "docs" / name for name in ("methods", "api", "studies", "tables", "references.md")}
 TEXTS = [
@@ -19,15 +16,6 @@ TEXTS = [
     *(p for p in (ROOT / "docs").rglob("*.md") if BUILT.isdisjoint([p, *p.parents])),
     *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")),
 ]
-
-
-@pytest.fixture(scope="module")
-def references():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        yield importlib.import_module("references")
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
 
 
 def test_every_citation_has_one_entry(references):
