@@ -10,14 +10,10 @@ from scipy.stats import entropy
 
 from bcfl.analysis import rows
 from bcfl.rounds import checkpoint
-from experiments.config.scenario import from_table
-from experiments.launch import start
 from experiments.reports.client_report import matched_clusters, read_history
 from experiments.reports.uncertainty_results import Query, evaluate_run
 from experiments.runs.files import Pair, RunFiles
-from experiments.runs.plan import Plan
 from experiments.runs.restore import restore
-from experiments.runs.runner import Experiment, RunCallbacks
 from experiments.runs.selection import choose, find_client
 from experiments.scores.gains import FINE_TUNED, SERVED
 
@@ -247,14 +243,10 @@ def test_networks_that_a_method_makes_its_own_of_are_scored_beside_a_plain_fedav
     assert report.scores[0].num_samples == len(targets)
 
 
-def test_the_first_score_is_of_the_fine_tuned_model_where_clients_fine_tune(tmp_path):
+def test_the_first_score_is_of_the_fine_tuned_model_where_clients_fine_tune(run_of):
     table = {**TABLE, "methods": ["wecfl", "wecfl-finetune"]}
     table["federation"] = {**TABLE["federation"], "client_fraction": 1.0}
-    plan = Plan(
-        scenario=from_table(table), device="cpu", threads=1, jobs=1, command="bcfl run tiny"
-    )
-    folder = tmp_path / "run"
-    start(plan, folder, Experiment(scenario=plan.scenario, device="cpu"), RunCallbacks())
+    folder = run_of(table)
     for method in ("wecfl", "wecfl-finetune"):
         pair = Pair(method, 1)
         reports = read_history(folder, pair).client_reports()

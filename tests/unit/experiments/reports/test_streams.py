@@ -11,7 +11,6 @@ from bcfl.analysis import pairs, rows
 from bcfl.drawing import Palette
 from experiments.commands import explain
 from experiments.config.scenario import from_table
-from experiments.launch import start
 from experiments.reports import local_models
 from experiments.reports.client_report import read_history
 from experiments.reports.compare import aligned, read_results
@@ -26,10 +25,9 @@ from experiments.reports.round_history import FirstStates, history
 from experiments.reports.uncertainty_page import render as uncertainty_page
 from experiments.reports.uncertainty_results import Query, as_json, evaluate_run, step_notes
 from experiments.runs.files import Pair, RunFiles
-from experiments.runs.plan import Plan
 from experiments.runs.restore import restore
 from experiments.runs.run_folder import RunFolder
-from experiments.runs.runner import Experiment, RunCallbacks
+from experiments.runs.runner import Experiment
 from experiments.runs.selection import choose
 
 STEPS = 3
@@ -224,12 +222,8 @@ def test_a_saved_run_is_told_as_a_stream(stream, tmp_path, plain_figures):
 
 
 @pytest.fixture(scope="module")
-def sequential(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sequential") / "run"
-    table = {**TABLE, "partition": {"kind": "stream", "clients": 4, "steps": STEPS}}
-    plan = Plan(scenario=from_table(table), device="cpu", threads=1, jobs=1, command="bcfl run one")
-    start(plan, path, Experiment(scenario=plan.scenario, device="cpu"), RunCallbacks())
-    return path
+def sequential(run_of):
+    return run_of({**TABLE, "partition": {"kind": "stream", "clients": 4, "steps": STEPS}})
 
 
 def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
