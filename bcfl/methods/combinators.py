@@ -231,6 +231,9 @@ def with_warm_up(method: "Method", *, warm_up_rounds: float = 2) -> "Method":
 def with_finetuning(method: "Method", *, finetuning_steps: int | None = None) -> "Method":
     """Clients fine-tune before the tests of the last three rounds.
 
+    Of a stream these are rounds of its last time step; there clients fine-tune before the test at
+    the end of each earlier time step too.
+
     Args:
         method: any method.
         finetuning_steps: local steps; none is as many as in a round.

@@ -38,7 +38,8 @@ class Method:
             `additive`; None keeps it.
         pooling: how predictions of the models that serve a client are combined.
         finetuned: objective by which clients fine-tune what serves them after each of the last
-            three rounds, for the test alone; None is no fine-tuning.
+            three rounds, for the test alone; None is no fine-tuning. For streams see
+            `bcfl.rounds.round.RoundConfig.reported`.
         finds_number: the number of clusters is found, so where there are fewer clients than
             clusters to begin with, it begins with as many as there are clients.
         belief_temperature: divides clients' summed losses where memberships are recorded after a

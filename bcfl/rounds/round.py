@@ -29,8 +29,8 @@ from bcfl.trackers.tracker import stepped
 
 Result = TypeVar("Result")
 LAST_ROUNDS = 3
-"""Rounds at the end of a run whose mean is reported; clients of `finetuned` methods fine-tune for
-the test of each of them."""
+"""Rounds at the end of a run whose mean is reported, as far as they are of the last time step;
+clients of `finetuned` methods fine-tune for the test of each of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +73,16 @@ class RoundConfig:
         return None if self.schedule is None else self.schedule.rounds(self.schedule.step(round))
 
     def reported(self, round: int) -> bool:
-        """Whether a round is among the last ones, or was added after them.
+        """Whether the scores of a round are reported: it is among the last ones, or later.
 
-        See `bcfl.rounds.round.LAST_ROUNDS`.
+        The last ones are `bcfl.rounds.round.LAST_ROUNDS` of the last time step, or all that it has;
+        the last round of each earlier time step is reported too.
         """
-        return self.num_rounds is not None and round >= self.num_rounds - LAST_ROUNDS
+        if self.schedule is None:
+            return False
+        last = self.schedule.step(round) == self.schedule.num_steps - 1
+        among = last and round >= self.schedule.num_rounds - LAST_ROUNDS
+        return among or self.schedule.begins(round + 1)
 
     def records_belief(self, round: int) -> bool:
         """Whether the plan of the run records beliefs after a round, in its history too."""

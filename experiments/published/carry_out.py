@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import fmean
 from time import process_time
 from typing import Any
 
 import tomli_w
 
 from bcfl.analysis import rows
-from bcfl.data import Schedule
 from bcfl.runtime import BusyError, limited_threads
 from experiments import datasets
 from experiments.config.scenario import Scenario
@@ -27,7 +25,7 @@ from experiments.runs.files import PairFiles, write_aside
 from experiments.runs.grids import read_held_out
 from experiments.runs.plan import versions
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
-from experiments.runs.summary import of_seed
+from experiments.runs.summary import of_seed, step_accuracy
 
 Load = Callable[[str, str | None], Dataset]
 LONGEST = 500
@@ -118,7 +116,7 @@ def _measured(
     seconds = sum(row["seconds"]["total"] for row in done)
     return {
         **_described(unit),
-        "metrics": {**_metrics(setup, unit.seed, done), **read_held_out(files)},
+        "metrics": {**_metrics(done), **read_held_out(files)},
         "curves": _curves(done),
         "seconds": round(seconds, 1),
         "cpu_seconds": round(process_time() - began, 1),
@@ -161,20 +159,14 @@ def _curves(done: Sequence[rows.Row]) -> dict[str, list[float | None]]:
     return curves
 
 
-def _metrics(setup: Experiment, seed: int, done: Sequence[rows.Row]) -> dict[str, float | None]:
+def _metrics(done: Sequence[rows.Row]) -> dict[str, float | None]:
     """The metrics of a run; see `of_seed`.
 
-    `step_accuracy` is the mean of the accuracies at the ends of the time steps, and `clusters` the
-    number of clusters in use in the last round.
+    `clusters` is the number of clusters in use in the last round.
     """
-    schedule = Schedule.of(list(setup.partition(seed)), len(done))
-    counts = [schedule.rounds(step) for step in range(schedule.num_steps)]
-    ends = [sum(counts[: step + 1]) - 1 for step in range(len(counts))]
-    accuracies = [done[end].get("accuracy") for end in ends]
-    known = [value for value in accuracies if value is not None]
     metrics = {
         **of_seed(done),
-        "step_accuracy": fmean(known) if len(known) == len(accuracies) else None,
+        "step_accuracy": step_accuracy(done),
         "last_accuracy": done[-1].get("accuracy"),
         "clusters": done[-1]["clusters_used"],
     }

@@ -1,12 +1,13 @@
-"""Columns of tables of results, and which row of one is marked as the best."""
+"""Columns of tables of results, which row of one is marked as the best, what its scores are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+from experiments.runs.summary import LAST_ROUNDS, last_rounds
 from experiments.scores.significance import LEVEL, compare_best, seeds_needed
 
 BEST = "▲"
@@ -58,6 +59,15 @@ ACCURACY = Column(
 MACRO_F1 = Column(
     title="macro-F1", unit="%", metric="macro_f1", better=1, format=".1f", factor=100.0
 )
+STEP_ACCURACY = Column(
+    title="step accuracy",
+    unit="%",
+    metric="step_accuracy",
+    better=1,
+    format=".1f",
+    factor=100.0,
+)
+"""Of streams."""
 ARI = Column(title="ARI", metric="ari", better=1, format="z.2f")
 NLL = Column(title="NLL", unit="nats", metric="nll", better=-1, format="z.3f")
 ECE = Column(title="ECE", metric="ece", better=-1, format=".3f")
@@ -134,3 +144,74 @@ def explain_marks(num_rows: int, num_seeds: int, *, paired: bool, marked: bool =
         f"signed-rank tests over {num_seeds} seeds, adjusted after Holm, p ≤ {LEVEL}. A column "
         f"without {BEST} has no such method."
     )
+
+
+COSTS = "costs are those of the whole run."
+AVERAGED: Mapping[bool, Mapping[int, str]] = {
+    False: {
+        1: "those of the only round",
+        2: "means over both rounds",
+        LAST_ROUNDS: "means over the last three rounds",
+    },
+    True: {
+        1: "those of the only round of the last time step",
+        2: "means over both rounds of the last time step",
+        LAST_ROUNDS: "means over the last three rounds of the last time step",
+    },
+}
+"""What scores are, of a stream or not, by the number of rounds they are taken over."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """Length of a run, that of its longest method and seed.
+
+    Attributes:
+        rounds: number of rounds.
+        averaged: number of rounds whose scores are averaged.
+        stream: whether the rounds have time steps.
+    """
+
+    rounds: int
+    averaged: int = LAST_ROUNDS
+    stream: bool = False
+
+    @classmethod
+    def of(cls, runs: Iterable[Sequence[Mapping[str, Any]]]) -> Self:
+        """The length of a run.
+
+        Args:
+            runs: rounds of each method and seed.
+        """
+        longest = max(runs, key=len, default=())
+        if not longest:
+            return cls(0)
+        return cls(len(longest), len(last_rounds(longest)), "time_step" in longest[-1])
+
+
+def averaged(lengths: Iterable[Length]) -> str:
+    """What scores of runs of some lengths are, and costs.
+
+    Args:
+        lengths: of the runs.
+    """
+    known = list(lengths)
+    taken = {length.averaged for length in known} or {LAST_ROUNDS}
+    streams = {length.stream for length in known}
+    scores = AVERAGED[streams == {True}][max(taken)]
+    if len(streams) > 1:
+        scores += ", of streams those of the last time step"
+    fewer = ", or all there are" if len(taken) > 1 else ""
+    return f"Scores are {scores}{fewer}; {COSTS}"
+
+
+def unequal(lengths: Mapping[str, Length]) -> str:
+    """A sentence on runs of unequal length, empty where they are equal.
+
+    Args:
+        lengths: of the runs, by letter.
+    """
+    if len({length.rounds for length in lengths.values()}) < 2:
+        return ""
+    told = ", ".join(f"{letter} {length.rounds}" for letter, length in lengths.items())
+    return f"The runs differ in their number of rounds ({told}), and so in scores and costs."

@@ -16,29 +16,26 @@ from experiments.reports.columns import (
     MACRO_F1,
     NLL,
     OF_SOME,
+    STEP_ACCURACY,
     UNKNOWN,
     Column,
+    Length,
+    averaged,
     explain_marks,
     known,
+    unequal,
     unequal_seeds,
 )
 from experiments.runs.index import Contents, read_index
 from experiments.runs.plan import read_description
 from experiments.runs.run_folder import shares_group, without_agreement
-from experiments.runs.summary import LAST_ROUNDS, read_summary
+from experiments.runs.summary import read_summary
 
 Metrics = Mapping[str, Mapping[str, Any]]
 
 
 WIDTH = 100
 """Characters of a line of text below a table."""
-AVERAGED: Mapping[int, str] = {
-    1: "those of the only round",
-    2: "means over both rounds",
-    LAST_ROUNDS: "means over the last three rounds",
-}
-"""What scores are, by the number of rounds they are taken over."""
-COSTS = "costs are those of the whole run."
 SPREAD = "± is the sample standard deviation over seeds."
 
 
@@ -104,14 +101,14 @@ def lettered(folders: Sequence[Path]) -> dict[str, Path]:
     }
 
 
-def lengths(folders: Sequence[Path]) -> dict[str, int]:
-    """Number of rounds of runs by letter, of the longest method and seed.
+def lengths(folders: Sequence[Path]) -> dict[str, Length]:
+    """Lengths of runs by letter.
 
     Args:
         folders: of runs.
     """
     return {
-        letter: max(map(len, Contents.of(folder).rounds.values()), default=0)
+        letter: Length.of(Contents.of(folder).rounds.values())
         for letter, folder in lettered(folders).items()
     }
 
@@ -133,9 +130,10 @@ def _seeds_by_method(folder: Path) -> dict[str, set[int]]:
 
 
 def columns_of(results: Mapping[str, Metrics]) -> list[Column]:
-    """The columns of a table: those of groups, numbers or labels where these are known."""
+    """The columns of a table: those of groups, streams, numbers or labels where these are known."""
     agrees = any(row.get(ARI.metric, MISSING)["mean"] is not None for row in results.values())
     shown = [column for column in COLUMNS if agrees or column is not ARI]
+    shown[1:1] = known([STEP_ACCURACY], results)
     scores = shown.index(ECE) + 1
     return [*shown[:scores], *known(OF_SOME, results), *shown[scores:]]
 
@@ -175,7 +173,7 @@ def aligned(
     results: Mapping[str, Metrics],
     *,
     paired: bool = True,
-    rounds: Mapping[str, int] | None = None,
+    rounds: Mapping[str, Length] | None = None,
     width: int | None = None,
 ) -> list[str]:
     """Lines of a text table: one row per method, a significant best of each column marked.
@@ -235,40 +233,18 @@ def _side_by_side(
     return lines
 
 
-def averaged(rounds: Mapping[str, int]) -> str:
-    """What scores of runs of some lengths are, and costs.
-
-    Args:
-        rounds: length of the runs by letter.
-    """
-    taken = {min(number, LAST_ROUNDS) for number in rounds.values()} or {LAST_ROUNDS}
-    fewer = ", or all there are" if len(taken) > 1 else ""
-    return f"Scores are {AVERAGED[max(taken)]}{fewer}; {COSTS}"
-
-
-def unequal(rounds: Mapping[str, int]) -> str:
-    """A sentence on runs of unequal length, empty where they are equal.
-
-    Args:
-        rounds: length of the runs by letter.
-    """
-    if len(set(rounds.values())) < 2:
-        return ""
-    told = ", ".join(f"{letter} {number}" for letter, number in rounds.items())
-    return f"The runs differ in their number of rounds ({told}), and so in scores and costs."
-
-
 def _note(
     results: Mapping[str, Metrics],
     paired: bool,
-    rounds: Mapping[str, int] | None,
+    rounds: Mapping[str, Length] | None,
     *,
     marked: bool,
 ) -> list[str]:
     seeds = max(len(row["seconds"]["values"]) for row in results.values())
     note = explain_marks(len(results), seeds, paired=paired, marked=marked)
     spread = SPREAD if seeds > 1 else ""
-    lines = [averaged(rounds or {}), unequal(rounds or {}), note, spread]
+    lengths = rounds or {}
+    lines = [averaged(lengths.values()), unequal(lengths), note, spread]
     return [part for line in lines for part in textwrap.wrap(line, WIDTH)]
 
 
@@ -276,7 +252,7 @@ def latex(
     results: Mapping[str, Metrics],
     *,
     paired: bool = True,
-    rounds: Mapping[str, int] | None = None,
+    rounds: Mapping[str, Length] | None = None,
 ) -> list[str]:
     r"""Lines of a LaTeX table (booktabs): mean $\pm$ deviation, a significant best in bold.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.reports.compare import lengths, lettered, paired, unequal
+from experiments.reports.columns import averaged, unequal
+from experiments.reports.compare import lengths, lettered, paired
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
 from experiments.reports.pictures.method_styles import has_style_of_run
@@ -30,7 +31,7 @@ def render(folders: Sequence[Path]) -> str:
     }
     joined, first = joined_runs(runs), {r: FirstStates.of(run) for r, run in runs.items()}
     scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
-    same = paired(folders)
+    same, long = paired(folders), lengths(folders)
     return render_page(
         "compare.html.jinja",
         "Comparison – bcfl",
@@ -41,7 +42,7 @@ def render(folders: Sequence[Path]) -> str:
         ],
         warnings=[
             *([] if same else [DIFFERENT]),
-            *filter(None, [unequal(lengths(folders))]),
+            *filter(None, [unequal(long)]),
             *(
                 f"{letter}: {text}" if len(runs) > 1 else text
                 for letter, run in runs.items()
@@ -58,6 +59,7 @@ def render(folders: Sequence[Path]) -> str:
             },
         ),
         table=results_table(joined, paired=same),
+        averaged=averaged(long.values()),
         agreement=agreement_table(joined, paired=same),
         pictures=score_pictures(joined),
         styled=has_style_of_run(joined.methods),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bcfl.runtime import counted
+from experiments.reports.columns import Length, averaged
 from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.page import as_script_data, render_page
 from experiments.reports.pictures.time_steps import Stream
@@ -116,6 +117,9 @@ def render(run: RunFolder) -> str:
         seeds=", ".join(map(str, run.description.get("seeds", []))),
         unfinished=[m for m in run.rounds if m not in run.summary and m not in absent],
         table=results_table(run),
+        averaged=averaged(
+            [Length.of(done for own in run.rounds.values() for done in own.values())]
+        ),
         grids=choices(run.summary),
         agreement=agreement_table(run),
         has_uncertainty_page=RunFiles(run.path).uncertainty_page.is_file(),

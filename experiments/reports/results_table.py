@@ -16,6 +16,7 @@ from experiments.reports.columns import (
     MACRO_F1,
     NLL,
     OF_SOME,
+    STEP_ACCURACY,
     UNKNOWN,
     Column,
     explain_marks,
@@ -120,7 +121,9 @@ def results_table(run: RunFolder, *, paired: bool = True) -> Table | None:
         return None
     results = {method: run.summary[method] for method in methods}
     scores, private = known(OF_SOME, results), known(PRIVACY_COLUMNS, results)
-    columns = [*COLUMNS, *scores, *_bytes_columns(run, methods), *private]
+    steps = known([STEP_ACCURACY], results)
+    bytes = _bytes_columns(run, methods)
+    columns = [COLUMNS[0], *steps, *COLUMNS[1:], *scores, *bytes, *private]
     return _table(run, methods, columns, paired)
 
 

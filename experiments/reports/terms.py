@@ -24,6 +24,7 @@ AUROC = (
 )
 TERMS: dict[str, Term] = {
     "accuracy": Term("share of test samples predicted right, over all clients together.", 1),
+    "step accuracy": Term("accuracy after the last round of each time step, mean over steps.", 1),
     "macro-F1": Term("F1 score of each class, mean over a client's classes, then over clients.", 1),
     "macro F1": Term("F1 score of each label, mean over labels.", 1),
     "micro-F1": Term("F1 score of all labels counted together.", 1),

@@ -58,8 +58,9 @@ Statistic = dict[str, Any]
 def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     """The metrics of one method with one seed.
 
-    Scores are means of the last three rounds, null if one of them is; those named `mean_` are means
-    of all rounds, so that clusters found early count; the learning gap lies between the F1 on the
+    Scores are means of the last three rounds, of a stream of those that belong to its last time
+    step, null if one of them is; a stream has `step_accuracy` too; those named `mean_` are means of
+    all rounds, so that clusters found early count; the learning gap lies between the F1 on the
     clients' own test samples and that on the hold-out samples, where there are any (OCFL, equation
     5); seconds, those of the four phases, and trainings are sums over all rounds; costs are in
     units of FedAvg, and traffic is in MB of the first, the mean and the largest round, see
@@ -69,13 +70,14 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
     Args:
         rounds: at least one round.
     """
-    last = rounds[-LAST_ROUNDS:]
+    last = last_rounds(rounds)
     averaged = {name: _mean([row.get(name) for row in last]) for name in AVERAGED}
     summed = {name: _sum([row.get(name) for row in rounds]) for name in SUMMED}
     always = {f"mean_{name}": _mean([row.get(name) for row in rounds]) for name in OVER_ROUNDS}
     return {
         **averaged,
         **{name: _mean([row.get(name) for row in last]) for name in OF_SOME if name in last[-1]},
+        **({"step_accuracy": step_accuracy(rounds)} if "time_step" in last[-1] else {}),
         **always,
         "learning_gap": _distance(always["mean_macro_f1"], always["mean_hold_out_f1"]),
         "seconds": _sum([row["seconds"][phase] for row in rounds for phase in rows.PHASES]),
@@ -84,6 +86,25 @@ def of_seed(rounds: Sequence[rows.Row]) -> dict[str, float | None]:
         **costs.traffic(rounds),
         **{name: last[-1][name] for name in ("releases", "epsilon") if name in last[-1]},
     }
+
+
+def last_rounds(rounds: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The rounds whose scores are averaged: the last three, as far as they share a time step.
+
+    Args:
+        rounds: of one method with one seed.
+    """
+    last = rounds[-LAST_ROUNDS:]
+    return [row for row in last if row.get("time_step") == last[-1].get("time_step")]
+
+
+def step_accuracy(rounds: Sequence[rows.Row]) -> float | None:
+    """Accuracy after the last round of each time step, mean over the steps; None if one is unknown.
+
+    Args:
+        rounds: of one method with one seed; without time steps, only the last counts.
+    """
+    return _mean([row.get("accuracy") for row in {r.get("time_step"): r for r in rounds}.values()])
 
 
 def over_seeds(values: Sequence[float | None]) -> Statistic:

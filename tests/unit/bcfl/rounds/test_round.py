@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from bcfl import Aggregation, ClientData, Federation, Method, Model, Objective
+from bcfl.data import Schedule
 from bcfl.methods import fedavg
 from bcfl.policies import FedAvg, LikelihoodAssociation
-from bcfl.rounds.round import participants
+from bcfl.rounds.round import RoundConfig, participants
 
 NAMES = [f"c{i}" for i in range(10)]
 
@@ -67,6 +68,23 @@ def test_metrics_cover_clients_that_did_not_take_part(linear, clients):
 def test_no_test_is_made_where_none_is_wanted(linear, clients):
     policy = FedAvg(Objective(local_steps=1, batch_size=4))
     assert not Federation(clients, linear, policy, evaluate=False).run(1).records[0].evaluations
+
+
+@pytest.mark.parametrize(
+    ("steps", "rounds", "reported"),
+    [
+        (1, 2, {0, 1}),
+        (1, 5, {2, 3, 4}),
+        (4, 4, {0, 1, 2, 3}),
+        (2, 10, {4, 7, 8, 9}),
+        (3, 6, {1, 3, 4, 5}),
+    ],
+)
+def test_rounds_that_are_reported_are_the_last_ones_of_time_steps(steps, rounds, reported):
+    config = RoundConfig(seed=0, schedule=Schedule(steps, rounds))
+    assert {n for n in range(rounds) if config.reported(n)} == reported
+    assert config.reported(rounds), "added after them"
+    assert not RoundConfig(seed=0).reported(0)
 
 
 def test_keys_of_initial_models_stay_as_they_are():

@@ -9,6 +9,7 @@ import pytest
 from bcfl.analysis.rows import COUNTS
 from bcfl.rounds.round import LAST_ROUNDS
 from experiments.reports import compare
+from experiments.reports.columns import Length
 from experiments.runs import summary
 from experiments.runs.files import Pair
 
@@ -40,6 +41,31 @@ def test_scores_are_means_of_the_last_three_rounds_and_costs_sums_of_all():
         *("communication", "storage", "computation"),
         *("traffic_first", "traffic_mean", "traffic_peak"),
     }
+
+
+def stream(*steps):
+    return [{**row, "time_step": step} for row, step in zip(rounds(0), steps, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "averaged", "ends"),
+    [
+        ((0, 1, 2, 3), [0.9], [0.1, 0.2, 0.6, 0.9]),
+        ((0, 0, 1, 1), [0.6, 0.9], [0.2, 0.9]),
+        ((0, 1, 1, 1), [0.2, 0.6, 0.9], [0.1, 0.9]),
+    ],
+)
+def test_scores_of_streams_are_of_the_last_time_step_alone(steps, averaged, ends):
+    found = summary.of_seed(stream(*steps))
+    assert found["accuracy"] == pytest.approx(sum(averaged) / len(averaged))
+    assert found["step_accuracy"] == pytest.approx(sum(ends) / len(ends))
+    assert found["mean_ari"] == 0.5
+    unknown = [{**stream(*steps)[0], "accuracy": None}, *stream(*steps)[1:]]
+    assert (summary.of_seed(unknown)["step_accuracy"] is None) == (steps[0] != steps[1])
+
+
+def test_the_accuracy_of_one_time_step_is_that_of_its_last_round():
+    assert summary.step_accuracy(rounds(0)) == 0.9
 
 
 def test_costs_are_means_of_all_rounds_and_storage_the_largest():
@@ -195,18 +221,52 @@ def test_finetuned_models_are_tested_in_the_rounds_that_are_averaged():
 @pytest.mark.parametrize(
     ("rounds", "told"),
     [
-        ({"A": 1}, "Scores are those of the only round; costs"),
-        ({"A": 2}, "Scores are means over both rounds; costs"),
-        ({"A": 30}, "Scores are means over the last three rounds; costs"),
-        ({"A": 1, "B": 2}, "Scores are means over both rounds, or all there are; costs"),
-        ({"A": 2, "B": 9}, "Scores are means over the last three rounds, or all there are; costs"),
+        ({"A": Length(1, 1)}, "Scores are those of the only round; costs"),
+        ({"A": Length(2, 2)}, "Scores are means over both rounds; costs"),
+        ({"A": Length(30)}, "Scores are means over the last three rounds; costs"),
+        (
+            {"A": Length(1, 1), "B": Length(2, 2)},
+            "Scores are means over both rounds, or all there are; costs",
+        ),
+        (
+            {"A": Length(2, 2), "B": Length(9)},
+            "Scores are means over the last three rounds, or all there are; costs",
+        ),
+        (
+            {"A": Length(4, 1, stream=True)},
+            "Scores are those of the only round of the last time step; costs",
+        ),
+        (
+            {"A": Length(12, 3, stream=True)},
+            "Scores are means over the last three rounds of the last time step; costs",
+        ),
+        (
+            {"A": Length(4, 1, stream=True), "B": Length(4)},
+            "Scores are means over the last three rounds, of streams those of the last time step, "
+            "or all there are; costs",
+        ),
     ],
 )
-def test_what_scores_are_means_of_is_true_of_short_runs(rounds, told):
+def test_what_scores_are_means_of_is_true_of_short_runs_and_of_streams(rounds, told):
     lines = compare.aligned(results(), rounds=rounds)
-    assert told in lines[3]
-    differ = len(set(rounds.values())) > 1
+    assert told in " ".join(lines[3:])
+    differ = len({length.rounds for length in rounds.values()}) > 1
     assert any("differ in their number of rounds (A " in line for line in lines) == differ
+
+
+def test_the_length_of_a_run_is_that_of_its_longest_seed():
+    assert Length.of([]) == Length(0)
+    assert Length.of([rounds(0)[:1], rounds(1)]) == Length(4)
+    assert Length.of([rounds(0)[:2]]) == Length(2, 2)
+    assert Length.of([stream(0, 0, 1, 1)]) == Length(4, 2, stream=True)
+
+
+def test_tables_of_streams_have_the_accuracy_of_all_time_steps():
+    found = {"fedavg": results()["fedavg"] | {"step_accuracy": summary.over_seeds([0.625])}}
+    header, line, *_ = compare.aligned(found)
+    assert header.split()[1:4] == ["accuracy", "step", "accuracy"]
+    assert line.split()[1:3] == ["91.8", "62.5"]
+    assert "step" not in compare.aligned({**found, "static": results()["fedavg"]})[0]
 
 
 def test_columns_that_do_not_fit_a_line_go_on_below():
