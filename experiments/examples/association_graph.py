@@ -7,16 +7,19 @@ experiments.examples.association_graph FILE.png`, association-graph.png by defau
 
 from __future__ import annotations
 
-import sys
+import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import networkx as nx
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
 from bcfl import Federation, Run, methods
 from bcfl.analysis import metrics
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine
 
 
 def trained(rounds: int, clients: int = 24, seed: int = 0) -> Run:
@@ -72,6 +75,23 @@ def main(path: Path, rounds: int = 15) -> None:
     print(f"{len(set(groups.values()))} communities, adjusted Rand index {ari:.2f}, {path}")
 
 
+def _picture(text: str) -> Path:
+    path, kinds = Path(text), FigureCanvasBase.get_supported_filetypes()
+    if path.suffix[1:].lower() not in kinds:
+        raise argparse.ArgumentTypeError(f"must end in one of {', '.join(kinds)}, got {text!r}")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"must be in a folder that exists, got {text!r}")
+    return path
+
+
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("file", _picture, "association-graph.png", "picture to write")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
+    path = parsed().file
     with limited_threads(1):
-        main(Path(sys.argv[1] if len(sys.argv) > 1 else "association-graph.png"))
+        main(path)

@@ -9,13 +9,15 @@ associations over all scans. `python -m experiments.examples.crossing_targets [S
 
 from __future__ import annotations
 
-import sys
+import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 import assignment
+from experiments.config.command_line import CommandLine, not_negative
 
 Array = NDArray[np.float64]
 SCANS, INTERVAL = 40, 1.0
@@ -204,5 +206,12 @@ def main(seed: int = 0) -> None:
     print(f"MHT:  error {error(by_hypotheses, truth):.2f}, least mass kept {min(masses):.3f}")
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("seed", not_negative, 0, "seed")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(parsed().seed)

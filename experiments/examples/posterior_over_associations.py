@@ -1,12 +1,15 @@
 """The exact posterior over the associations of one round, next to its M-best truncations.
 
 After three rounds of training, the fourth enumerates all 64 associations of six clients, and the M
-best of them, from the same models. `python -m experiments.examples.posterior_over_associations`.
+best of them, from the same models. `python -m experiments.examples.posterior_over_associations
+[SEED]`.
 """
 
 from __future__ import annotations
 
+import argparse
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 from rich.console import Console
@@ -16,6 +19,7 @@ from bcfl import Federation, Objective, Run, methods
 from bcfl.rounds import OtherMethodWarning
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, not_negative
 
 KEPT = (1, 4, 16)
 
@@ -50,6 +54,14 @@ def main(seed: int = 0) -> None:
     Console().print(table)
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("seed", not_negative, 0, "seed")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
+    seed = parsed().seed
     with limited_threads(1):
-        main()
+        main(seed)

@@ -7,7 +7,8 @@ experiments.examples.returning_concept [METHODS] [SEED]`, such as `fedavg,ifca,b
 
 from __future__ import annotations
 
-import sys
+import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from bcfl import Federation, Run, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models
+from experiments.config.command_line import CommandLine, method_name, not_negative, several
 from experiments.partitions.stream import stream
 
 STEPS = 6
@@ -85,7 +87,15 @@ def main(names: tuple[str, ...] = METHODS, seed: int = 0, rounds_per_step: int =
             print(f"  step {step} {concept:8s} {first:6.1%} -> {last:6.1%}   clusters {clusters}")
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("methods", several(method_name()), ",".join(METHODS), "methods")
+    line.argument("seed", not_negative, 0, "seed")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
+    given = parsed()
     with limited_threads(1):
-        chosen = tuple(sys.argv[1].split(",")) if len(sys.argv) > 1 else METHODS
-        main(chosen, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+        main(given.methods, given.seed)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from experiments.config.command_line import CommandLine, not_negative, one_of, positive, several
 from experiments.config.scenario import Scenario, load
 from experiments.config.variants import HELD_OUT_SHARE, Grid, expanded
 from experiments.runs.grids import METRIC, choices
@@ -185,23 +186,19 @@ def main(names: Sequence[str], seeds: tuple[int, ...], rounds: int, out_folder: 
         markdown(title, [head[i] for i in kept], [[row[i] for i in kept] for row in shown], out)
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    known = one_of("ablation", ABLATIONS)
+    every = [*ABLATIONS]
+    named = f"of {', '.join(every)}; all by default"
+    line.add_argument("names", nargs="*", type=known, default=every, metavar="NAME", help=named)
+    line.argument("--seeds", several(not_negative), "0,1,2", "seeds")
+    line.argument("--rounds", positive, 50, "rounds of each run")
+    line.argument("--out", Path, Path("runs/ablations"), "parent folder of the run folders")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "names",
-        nargs="*",
-        choices=[*ABLATIONS, []],
-        default=[],
-        metavar="NAME",
-        help=", ".join(ABLATIONS),
-    )
-    parser.add_argument("--seeds", default="0,1,2", help="%(default)s")
-    parser.add_argument("--rounds", type=int, default=50, help="%(default)s")
-    parser.add_argument("--out", type=Path, default=Path("runs/ablations"), help="%(default)s")
-    given = parser.parse_args()
-    main(
-        given.names or [*ABLATIONS],
-        tuple(map(int, given.seeds.split(","))),
-        given.rounds,
-        given.out,
-    )
+    given = parsed()
+    main(given.names, given.seeds, given.rounds, given.out)

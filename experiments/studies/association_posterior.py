@@ -15,7 +15,7 @@ samples a client, one of `KINDS`, 10 draws from seed 0, and the methods below by
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +31,7 @@ from bcfl import ClientData, Federation, Method, methods
 from bcfl.analysis import pairs
 from bcfl.runtime import generator, limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, not_negative, one_of, positive, several
 
 GROUPS, CLIENTS, ROUNDS = 4, 40, 25
 KINDS = ("rotated", "label-skew", "unequal", "three-clusters", "six-clusters", "fashion")
@@ -176,27 +177,34 @@ def pooled_cell(draws: Sequence[Draw]) -> str:
     return f"{error(draws):.3f} ± {spread:.3f}"
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print a table for each number of samples.
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("samples", several(positive), "8,12,20,44", "training samples of each client")
+    line.argument("kind", str, "rotated", "partition", KINDS)
+    line.argument("draws", positive, 10, "number of draws")
+    line.argument("first", not_negative, 0, "seed of the first draw")
+    line.argument(
+        "methods", several(one_of("method", METHODS), ";"), ";".join(METHODS), "separated by ;"
+    )
+    return line.parse_args(words)
 
-    Args:
-        arguments: of the command line.
-    """
-    defaults = ["8,12,20,44", "rotated", "10", "0", ";".join(METHODS)]
-    samples, kind, draws, first, names = (*arguments, *defaults[len(arguments) :])
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print a table for each number of samples."""
+    given = parsed(words)
     console = Console(stderr=True)
-    for count in map(int, samples.split(",")):
-        print(f"\n{kind}, {count} samples a client\n")
+    for count in given.samples:
+        print(f"\n{given.kind}, {count} samples a client\n")
         print("| method | " + " | ".join(COLUMNS) + " | pooled ECE |")
         print("|---|" + "---:|" * (len(COLUMNS) + 1), flush=True)
-        for name in names.split(";"):
+        for name in given.methods:
             recipe, options = METHODS[name]
-            given = methods.applicable(recipe, {"num_clusters": CLUSTERS.get(kind, GROUPS)}) | dict(
-                options
-            )
-            seeds = range(int(first), int(first) + int(draws))
+            clusters = {"num_clusters": CLUSTERS.get(given.kind, GROUPS)}
+            chosen = methods.applicable(recipe, clusters) | dict(options)
+            seeds = range(given.first, given.first + given.draws)
             draws_of_data = [
-                believed(methods.build(recipe, **given), clients_of(kind, count, seed), seed)
+                believed(methods.build(recipe, **chosen), clients_of(given.kind, count, seed), seed)
                 for seed in track(seeds, name, console=console, transient=True)
             ]
             print(row(name, draws_of_data), flush=True)
@@ -204,4 +212,4 @@ def main(arguments: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(sys.argv[1:])
+        main()

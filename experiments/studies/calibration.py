@@ -17,16 +17,26 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
+from typing import get_args
 
 from rich.console import Console
 
 from bcfl import PredictionRule
 from bcfl.protocol import PredictiveName
-from bcfl.runtime import limited_threads
+from bcfl.runtime import device_named, limited_threads
 from experiments.config import scenario as scenarios
+from experiments.config.command_line import (
+    CommandLine,
+    accepted,
+    method_name,
+    one_of,
+    positive,
+    several,
+)
 from experiments.config.variants import Pair
 from experiments.runs.runner import Experiment
 from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
+from posteriors import LocalPosteriorName
 
 METHODS = ("wecfl", "bcfl-g-w", "bcfl-mh-3-w")
 SCENARIOS = ("digits-rotated", "digits-label-skew")
@@ -178,34 +188,43 @@ def as_json(name: str, draws: Mapping[int, Scored]) -> str:
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description="Calibration and detection, with and without tuning."
+    line = CommandLine(__doc__)
+    line.argument("seeds", positive, 10, "number of seeds")
+    line.add_argument(
+        "--scenario",
+        action="append",
+        type=accepted(scenarios.load),
+        help=f"may be repeated (default: {', '.join(SCENARIOS)})",
     )
-    parser.add_argument("seeds", nargs="?", type=int, default=10, help="number of seeds")
-    parser.add_argument("--scenario", action="append", help="may be repeated; two kinds of digits")
-    parser.add_argument("--rounds", default=",".join(map(str, ROUNDS)), help="such as 5,40,150")
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--predictives", default=",".join(POSTERIOR), help="%(default)s")
-    parser.add_argument("--posterior", default="laplace-diag", help="local one, see the README")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--data-dir")
-    parser.add_argument("--out", type=Path, help="folder for SCENARIO.json and SCENARIO.md")
-    return parser.parse_args(words)
+    line.argument("--rounds", several(positive), ",".join(map(str, ROUNDS)), "numbers of rounds")
+    line.argument("--methods", several(method_name()), ",".join(METHODS), "methods")
+    predictive = one_of("predictive", get_args(PredictiveName))
+    line.argument(
+        "--predictives", several(predictive), ",".join(POSTERIOR), "predictive distributions"
+    )
+    line.argument(
+        "--posterior", str, "laplace-diag", "local posterior", get_args(LocalPosteriorName)
+    )
+    line.argument("--device", accepted(device_named), "cpu", "such as cuda")
+    line.add_argument("--data-dir", help="in place of the scenario's")
+    line.add_argument("--out", type=Path, help="folder for SCENARIO.json and SCENARIO.md")
+    given = line.parse_args(words)
+    if list(given.rounds) != sorted(given.rounds):
+        line.error(f"--rounds must ascend, got {','.join(map(str, given.rounds))}")
+    return given
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the tables of each scenario; with `--out` also write them after each seed."""
     arguments, console = parsed(words), Console(soft_wrap=True, markup=False)
-    stops, names = [int(text) for text in arguments.rounds.split(",")], arguments.methods.split(",")
     setups = {n: setup_of(n, arguments) for n in arguments.scenario or SCENARIOS}
-    kinds: list[PredictiveName] = [
-        PredictionRule(predictive=kind).predictive for kind in arguments.predictives.split(",")
-    ]
     by_scenario: dict[str, dict[int, Scored]] = {name: {} for name in setups}
     texts: dict[str, str] = {}
     for seed, (name, setup) in product(range(arguments.seeds), setups.items()):
         draws = by_scenario[name]
-        draws[seed] = scored(setup, seed, names, stops, kinds)
+        draws[seed] = scored(
+            setup, seed, arguments.methods, arguments.rounds, arguments.predictives
+        )
         parts = [f"### {name}, {len(draws)} draws", *tables(list(draws.values()))]
         texts[name] = "\n\n".join(parts)
         if arguments.out is not None:

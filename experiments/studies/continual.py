@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from rich.console import Console
 
 from bcfl.data import Schedule
 from bcfl.methods import RECIPES
+from experiments.config.command_line import CommandLine, one_of, several
 from experiments.runs.files import Pair
 from experiments.runs.restore import Restored, restore
 from experiments.runs.run_folder import RunFolder
@@ -183,10 +184,16 @@ def clusters(restored: Restored, schedule: Schedule) -> list[str]:
     return texts
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    Sizes.add_to(line, DEFAULTS)
+    orders, concepts = several(one_of("order", ORDERS)), several(one_of("concept", CONCEPTS))
+    line.argument("--orders", orders, ",".join(ORDERS), "orders of the concepts")
+    line.argument("--concepts", concepts, "s2", f"among {','.join(CONCEPTS)}")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    Sizes.add_to(parser, DEFAULTS)
-    parser.add_argument("--orders", default=",".join(ORDERS), help="%(default)s")
-    parser.add_argument("--concepts", default="s2", help=f"of {','.join(CONCEPTS)}; %(default)s")
-    given = parser.parse_args()
-    main(Sizes.of(given), tuple(given.orders.split(",")), tuple(given.concepts.split(",")))
+    given = parsed()
+    main(Sizes.of(given), given.orders, given.concepts)

@@ -19,7 +19,7 @@ for data that change over time.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import nan
@@ -31,6 +31,7 @@ import torch
 from bcfl import ClientData, Federation, Method, Objective, Run, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, positive
 from experiments.partitions import Partition
 from experiments.scores.uncertainty_evaluation import UncertaintyEvaluation, scores
 from posteriors import Memory, diagonal_curvature
@@ -130,6 +131,14 @@ def main(seeds: Sequence[int], rounds: int = 25, clients: int = 40) -> None:
             print(f"| {weight:g} | {memory} | {' | '.join(cells)} |", flush=True)
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("seeds", positive, 5, "number of seeds")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
+    seeds = range(parsed().seeds)
     with limited_threads(1):
-        main(range(int(sys.argv[1]) if len(sys.argv) > 1 else 5))
+        main(seeds)

@@ -9,7 +9,7 @@ and all methods by default; the other kind is `rotated`, and `ifca,bcfl-mht-8` n
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from statistics import mean
@@ -21,6 +21,7 @@ from rich.table import Table
 from bcfl import Federation, Method, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, method_name, positive, several
 from experiments.partitions import Partition
 
 METHODS = (
@@ -123,9 +124,15 @@ def main(
     Console(width=24 * (len(numbers) + 1)).print(table)
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("seeds", positive, 3, "number of seeds")
+    line.argument("kind", str, "label-skew", "partition", KINDS)
+    line.argument("methods", several(method_name()), ",".join(METHODS), "methods")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    main(
-        range(int(sys.argv[1]) if len(sys.argv) > 1 else 3),
-        sys.argv[2] if len(sys.argv) > 2 else "label-skew",
-        sys.argv[3].split(",") if len(sys.argv) > 3 else METHODS,
-    )
+    given = parsed()
+    main(range(given.seeds), given.kind, given.methods)

@@ -9,7 +9,7 @@ accuracy in per cent, next to that with four given clusters.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -26,6 +26,7 @@ from bcfl.policies import Ranking, RoundContext, candidate
 from bcfl.protocol import LossSum, Score, Steps
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, positive
 from experiments.partitions import Partition
 
 ROUNDS, SHARE = 25, 0.25
@@ -158,5 +159,12 @@ def main(seeds: Sequence[int]) -> None:
             console.print(table)
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("seeds", positive, 10, "number of seeds")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    main(range(int(sys.argv[1]) if len(sys.argv) > 1 else 10))
+    main(range(parsed().seeds))

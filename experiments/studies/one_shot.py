@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from experiments.config.command_line import CommandLine, one_of, several
 from experiments.config.variants import Variant
 from experiments.runs.run_folder import RunFolder
 from experiments.studies.run_tables import UNKNOWN, Sizes, finished, markdown, over_seeds
@@ -159,10 +160,15 @@ def main(sizes: Sizes = DEFAULTS, clients: int = 15, splits: tuple[str, ...] = S
         markdown(title, ("round", "mean", "range"), temperatures(curves), out)
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    Sizes.add_to(line, DEFAULTS)
+    line.argument("--clients", int, 15, "number of clients", (15, 30))
+    line.argument("--splits", several(one_of("split", SPLITS)), ",".join(SPLITS), "splits")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    Sizes.add_to(parser, DEFAULTS)
-    parser.add_argument("--clients", type=int, choices=(15, 30), default=15)
-    parser.add_argument("--splits", default=",".join(SPLITS), help="%(default)s")
-    given = parser.parse_args()
-    main(Sizes.of(given), given.clients, tuple(given.splits.split(",")))
+    given = parsed()
+    main(Sizes.of(given), given.clients, given.splits)

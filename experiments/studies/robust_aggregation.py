@@ -10,7 +10,7 @@ the other kind is `rotated`.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -25,6 +25,7 @@ from bcfl.hypotheses import Posterior
 from bcfl.protocol import Request, Train, Trained
 from bcfl.runtime import limited_threads
 from experiments import datasets, models
+from experiments.config.command_line import CommandLine, positive
 from experiments.partitions import Partition
 from experiments.studies.misspecified_clusters import KINDS
 
@@ -129,8 +130,14 @@ def main(seeds: Sequence[int], kind: str = "label-skew") -> None:
     Console(width=100).print(table)
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("seeds", positive, 3, "number of seeds")
+    line.argument("kind", str, "label-skew", "partition", KINDS)
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    main(
-        range(int(sys.argv[1]) if len(sys.argv) > 1 else 3),
-        sys.argv[2] if len(sys.argv) > 2 else "label-skew",
-    )
+    given = parsed()
+    main(range(given.seeds), given.kind)

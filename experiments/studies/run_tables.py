@@ -21,7 +21,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bcfl.methods import named
+from experiments.config.command_line import CommandLine, accepted, not_negative, positive, several
 from experiments.config.scenario import Scenario, load
+from experiments.config.variants import Variant
 from experiments.launch import resume, start
 from experiments.runs.files import RunFiles
 from experiments.runs.plan import Plan, read_plan
@@ -49,23 +52,24 @@ class Sizes:
     out: Path
 
     @classmethod
-    def add_to(cls, parser: argparse.ArgumentParser, defaults: Sizes) -> None:
-        """Add the options to a command line parser.
+    def add_to(cls, line: CommandLine, defaults: Sizes) -> None:
+        """Add the options to a command line.
 
         Args:
-            parser: the parser.
+            line: the command line.
             defaults: default values.
         """
-        parser.add_argument("--methods", default=",".join(defaults.methods), help="%(default)s")
-        parser.add_argument("--seeds", default=",".join(map(str, defaults.seeds)))
-        parser.add_argument("--rounds", type=int, default=defaults.rounds)
-        parser.add_argument("--out", type=Path, default=defaults.out, help="%(default)s")
+        methods, seeds = (",".join(map(str, v)) for v in (defaults.methods, defaults.seeds))
+        known = several(accepted(lambda label: named(Variant.of(label).method)))
+        line.argument("--methods", known, methods, "methods")
+        line.argument("--seeds", several(not_negative), seeds, "seeds")
+        line.argument("--rounds", positive, defaults.rounds, "rounds of each run")
+        line.argument("--out", Path, defaults.out, "parent folder of the run folders")
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> Sizes:
         """From a parsed command line."""
-        seeds = tuple(int(seed) for seed in given.seeds.split(","))
-        return cls(tuple(given.methods.split(",")), seeds, given.rounds, given.out)
+        return cls(given.methods, given.seeds, given.rounds, given.out)
 
 
 def finished(name: str | Scenario, sizes: Sizes, screen: Console) -> RunFolder:

@@ -12,7 +12,7 @@ uniform; the counts of ranks in ten bins say how: many at both ends, where a pos
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -26,6 +26,7 @@ from scipy.stats import chisquare
 
 from bcfl import ClientData, Federation, Hypothesis, HypothesisSet, Method, Objective, methods
 from bcfl.runtime import limited_threads
+from experiments.config.command_line import CommandLine, one_of, positive, several
 from experiments.models import linear
 
 CLIENTS, CLUSTERS, PARAMETERS, SAMPLES = 5, 2, 2, 4
@@ -231,26 +232,32 @@ def row(title: str, found: NDArray[np.int64]) -> str:
     return f"| {title} | " + " | ".join(cells) + " |"
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table.
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("simulations", positive, 300, "number of simulations")
+    line.argument(
+        "methods", several(one_of("method", METHODS), ";"), ";".join(METHODS), "separated by ;"
+    )
+    return line.parse_args(words)
 
-    Args:
-        arguments: of the command line.
-    """
-    count, titles = (*arguments, *["300", ";".join(METHODS)][len(arguments) :])
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    given = parsed(words)
     console = Console(stderr=True)
-    print(f"p-value and counts of ranks in {BINS} bins, {count} simulations\n")
+    print(f"p-value and counts of ranks in {BINS} bins, {given.simulations} simulations\n")
     print("| method | " + " | ".join(QUANTITIES) + " |")
     print("|---|" + "---|" * len(QUANTITIES), flush=True)
-    for title in titles.split(";"):
+    for title in given.methods:
         recipe, options, rounds = METHODS[title]
         method = methods.build(
             recipe, num_clusters=CLUSTERS, objective=TO_THE_MODE, **dict(options)
         )
-        seeds = track(range(int(count)), title, console=console, transient=True)
+        seeds = track(range(given.simulations), title, console=console, transient=True)
         print(row(title, ranks(method, list(seeds), rounds)), flush=True)
 
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(sys.argv[1:])
+        main()

@@ -14,7 +14,7 @@ samples.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import networkx as nx
@@ -22,6 +22,7 @@ import numpy as np
 from rich.console import Console
 
 from bcfl.methods import RECIPES
+from experiments.config.command_line import CommandLine, one_of, several
 from experiments.reports.pictures.support import SupportPicture
 from experiments.runs.files import SUPPORT, Pair, RunFiles
 from experiments.runs.run_folder import RunFolder
@@ -181,9 +182,15 @@ def main(sizes: Sizes = DEFAULTS, scenarios: tuple[str, ...] = SCENARIOS) -> Non
             out.print(f"up to {few:.0f} devices had too few pairs to support or be supported")
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    Sizes.add_to(line, DEFAULTS)
+    known = several(one_of("scenario", SCENARIOS))
+    line.argument("--scenarios", known, ",".join(SCENARIOS), "scenarios")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    Sizes.add_to(parser, DEFAULTS)
-    parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="%(default)s")
-    given = parser.parse_args()
-    main(Sizes.of(given), tuple(given.scenarios.split(",")))
+    given = parsed()
+    main(Sizes.of(given), given.scenarios)

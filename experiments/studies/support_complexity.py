@@ -9,6 +9,7 @@ digits, every other device with shifted labels.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log2
@@ -18,6 +19,7 @@ from rich.console import Console
 from bcfl import Federation, Objective, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine
 from experiments.studies.run_tables import markdown
 
 DEVICES = (4, 8, 16, 32)
@@ -92,6 +94,12 @@ def main(devices: Sequence[int] = DEVICES, rounds: int = 20) -> None:
     markdown(f"{rounds} rounds, seed 0", HEAD, rows, Console(width=200))
 
 
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line, which has no arguments."""
+    return CommandLine(__doc__).parse_args(words)
+
+
 if __name__ == "__main__":
+    parsed()
     with limited_threads(1):
         main()

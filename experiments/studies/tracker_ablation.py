@@ -10,7 +10,7 @@ clusters, initialised with one cluster and with eight.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,6 +35,7 @@ from bcfl.trackers import (
     Tracker,
 )
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, positive
 from experiments.partitions import Partition
 
 ROUNDS = 25
@@ -162,6 +163,19 @@ def main(seeds: Sequence[int], chosen: Mapping[str, Method]) -> None:
             console.print(table)
 
 
+def _clusters(text: str) -> int | str:
+    return text if text == "auto" else positive(text)
+
+
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("seeds", positive, 10, "number of seeds")
+    line.argument("clusters", _clusters, 4, "number of clusters, or auto")
+    return line.parse_args(words)
+
+
 if __name__ == "__main__":
-    seeds, clusters = [*sys.argv[1:], *("10", "4")[len(sys.argv) - 1 :]]
-    main(range(int(seeds)), variants_of_auto() if clusters == "auto" else variants(int(clusters)))
+    given = parsed()
+    auto = given.clusters == "auto"
+    main(range(given.seeds), variants_of_auto() if auto else variants(given.clusters))

@@ -14,7 +14,7 @@ training samples a client, 2 seeds, 25 rounds, and 10 clients left out in turn b
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -27,6 +27,7 @@ from bcfl import ClientData, Federation, Run, methods
 from bcfl.hypotheses import Posterior
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, not_negative, positive
 from experiments.studies.association_posterior import CLIENTS, GROUPS
 
 TESTED = 20
@@ -152,21 +153,29 @@ def _row(title: str, losses: Sequence[Losses]) -> str:
     return f"| {title} | {len(losses)} | {cells} |"
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table.
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("samples", positive, 20, "training samples of each client")
+    line.argument("seeds", positive, 2, "number of seeds")
+    line.argument("rounds", positive, 25, "number of rounds")
+    line.argument("left_out", not_negative, 10, "number of clients left out in turn")
+    given = line.parse_args(words)
+    if given.left_out > CLIENTS:
+        line.error(f"left_out must be at most {CLIENTS}, got {given.left_out}")
+    return given
 
-    Args:
-        arguments: of the command line.
-    """
-    defaults = ["20", "2", "25", "10"]
-    samples, seeds, rounds, left_out = map(int, (*arguments, *defaults[len(arguments) :]))
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    given = parsed(words)
     print("| seed | ARI | model | clients | training samples | test samples | other |")
     print("|---:|---:|---|---:|---:|---:|---:|", flush=True)
-    for seed in range(seeds):
-        for line in rows(divided(samples, seed), seed, rounds, left_out):
+    for seed in range(given.seeds):
+        for line in rows(divided(given.samples, seed), seed, given.rounds, given.left_out):
             print(line, flush=True)
 
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(sys.argv[1:])
+        main()

@@ -12,7 +12,7 @@ samples a client, `rotated`, 10 draws from seed 0 and `bcfl-race-4` by default.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +23,14 @@ from rich.progress import track
 from bcfl import HypothesisSet
 from bcfl.analysis import pairs
 from bcfl.runtime import limited_threads
-from experiments.studies.association_posterior import CLUSTERS, GROUPS, ROUNDS, clients_of
+from experiments.config.command_line import (
+    CommandLine,
+    method_name,
+    not_negative,
+    positive,
+    several,
+)
+from experiments.studies.association_posterior import CLUSTERS, GROUPS, KINDS, ROUNDS, clients_of
 from experiments.studies.associations.predictions import trained
 
 REPEATS = 200
@@ -60,24 +67,32 @@ def row(title: str, found: NDArray[np.float64]) -> str:
     return f"| {title} | " + " | ".join(cells) + " |"
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table.
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("samples", several(positive), "8", "training samples of each client")
+    line.argument("kind", str, "rotated", "partition", KINDS)
+    line.argument("draws", positive, 10, "number of draws")
+    line.argument("first", not_negative, 0, "seed of the first draw")
+    line.argument(
+        "methods", several(method_name(num_clusters=GROUPS), ";"), "bcfl-race-4", "methods"
+    )
+    return line.parse_args(words)
 
-    Args:
-        arguments: of the command line.
-    """
-    defaults = ["8", "rotated", "10", "0", "bcfl-race-4"]
-    samples, kind, draws, first, names = (*arguments, *defaults[len(arguments) :])
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    given = parsed(words)
     console = Console(stderr=True)
-    print(f"\n{kind}\n\n| samples | method | ECE | ECE if exact | share |")
+    print(f"\n{given.kind}\n\n| samples | method | ECE | ECE if exact | share |")
     print("|---:|---|---:|---:|---:|", flush=True)
-    for count in map(int, samples.split(",")):
-        for name in names.split(";"):
+    for count in given.samples:
+        for name in given.methods:
             found = []
-            seeds = range(int(first), int(first) + int(draws))
+            seeds = range(given.first, given.first + given.draws)
             for seed in track(seeds, name, console=console, transient=True):
-                clients = clients_of(kind, count, seed)
-                run = trained(name, clients, seed, CLUSTERS.get(kind, GROUPS), ROUNDS)
+                clients = clients_of(given.kind, count, seed)
+                run = trained(name, clients, seed, CLUSTERS.get(given.kind, GROUPS), ROUNDS)
                 groups = [run.groups[client] for client in run.clients]
                 error = pairs.association_scores(run.co_association(), groups)["association_ece"]
                 drawn = drawn_errors(run.hypotheses, np.random.default_rng(0))
@@ -87,4 +102,4 @@ def main(arguments: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(sys.argv[1:])
+        main()

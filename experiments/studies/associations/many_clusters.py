@@ -8,7 +8,7 @@ hypothesis, and local trainings over those of one hypothesis.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Mapping, Sequence
 
 from sklearn.metrics import adjusted_rand_score
@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from bcfl import Federation, methods
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, not_negative, one_of, positive, several
 
 DATA, MEMBERS, SAMPLES, ROUNDS = "mnist", 10, 80, 25
 METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
@@ -57,22 +58,29 @@ def found(name: str, groups: int, seed: int, rounds: int = ROUNDS) -> tuple[floa
     return float(adjusted_rand_score(truth, labels)), trainings / (rounds * len(clients))
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table.
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("groups", several(positive), "8,12,20", "numbers of groups")
+    line.argument("seeds", several(not_negative), "0,1,2", "seeds")
+    line.argument(
+        "methods", several(one_of("method", METHODS), ";"), ";".join(METHODS), "separated by ;"
+    )
+    return line.parse_args(words)
 
-    Args:
-        arguments: of the command line.
-    """
-    groups, seeds, names = (*arguments, *["8,12,20", "0,1,2", ";".join(METHODS)][len(arguments) :])
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    given = parsed(words)
     print("| groups | seed | method | ARI | trainings |")
     print("|---:|---:|---|---:|---:|", flush=True)
-    for count in map(int, groups.split(",")):
-        for seed in map(int, seeds.split(",")):
-            for name in names.split(";"):
+    for count in given.groups:
+        for seed in given.seeds:
+            for name in given.methods:
                 ari, price = found(name, count, seed)
                 print(f"| {count} | {seed} | `{name}` | {ari:.3f} | {price:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(sys.argv[1:])
+        main()

@@ -9,7 +9,7 @@ federations with 8, 12 and 20 samples a client, 10 draws, and `bcfl-race-4;bcfl-
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,6 +23,7 @@ from bcfl import ClientData, Federation, Run, methods
 from bcfl.analysis import pairs
 from bcfl.runtime import limited_threads
 from experiments import datasets, models, partitions
+from experiments.config.command_line import CommandLine, method_name, positive, several
 from experiments.studies.association_posterior import CLIENTS, GROUPS, ROUNDS
 
 NEWCOMERS, ADAPTED = 20, (1, 3, 10)
@@ -94,21 +95,27 @@ def _pooled(draws: Sequence[Pairs]) -> float:
     return pairs.pair_scores(p, same)["association_ece"]
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table.
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("samples", several(positive), "8,12,20", "training samples of each client")
+    line.argument("draws", positive, 10, "number of draws")
+    line.argument(
+        "methods", several(method_name(num_clusters=GROUPS), ";"), ";".join(METHODS), "methods"
+    )
+    return line.parse_args(words)
 
-    Args:
-        arguments: of the command line.
-    """
-    defaults = ["8,12,20", "10", ";".join(METHODS)]
-    samples, draws, names = (*arguments, *defaults[len(arguments) :])
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    given = parsed(words)
     console = Console(stderr=True)
     print("| samples | method | of the new client | NLL | Brier | ECE | AUROC | pooled ECE |")
     print("|---:|---|---:|---:|---:|---:|---:|---:|", flush=True)
-    for count in map(int, samples.split(",")):
-        for name in names.split(";"):
+    for count in given.samples:
+        for name in given.methods:
             found: dict[int, list[Pairs]] = {adapted: [] for adapted in ADAPTED}
-            for seed in track(range(int(draws)), name, console=console, transient=True):
+            for seed in track(range(given.draws), name, console=console, transient=True):
                 known, new = divided(count, seed)
                 method = methods.build(name, num_clusters=GROUPS)
                 model = models.mlp((1, 8, 8), 32, 10)
@@ -121,4 +128,4 @@ def main(arguments: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(sys.argv[1:])
+        main()

@@ -10,7 +10,7 @@ rotated handwritten digits with 8, 12 and 20 training samples by default.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -23,7 +23,8 @@ from rich.progress import track
 from bcfl import ClientData, Federation, HypothesisSet, Run, methods
 from bcfl.runtime import limited_threads
 from experiments import models
-from experiments.studies.association_posterior import CLUSTERS, GROUPS, ROUNDS, clients_of
+from experiments.config.command_line import CommandLine, method_name, positive, several
+from experiments.studies.association_posterior import CLUSTERS, GROUPS, KINDS, ROUNDS, clients_of
 
 TESTED = 20
 METHODS = ("bcfl-mht-8", "bcfl-race-4")
@@ -89,28 +90,35 @@ def row(name: str, samples: int, found: NDArray[np.float64]) -> str:
     return f"| {samples} | `{name}` | " + " | ".join(cells) + " |"
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table.
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = CommandLine(__doc__)
+    line.argument("draws", positive, 10, "number of draws")
+    line.argument(
+        "methods", several(method_name(num_clusters=GROUPS), ";"), ";".join(METHODS), "methods"
+    )
+    line.argument("kind", str, "rotated", "partition", KINDS)
+    line.argument("samples", several(positive), "8,12,20", "training samples of each client")
+    return line.parse_args(words)
 
-    Args:
-        arguments: of the command line.
-    """
-    defaults = ["10", ";".join(METHODS), "rotated", "8,12,20"]
-    draws, names, kind, samples = (*arguments, *defaults[len(arguments) :])
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    given = parsed(words)
     console = Console(stderr=True)
     columns = [f"{way}: {score}" for way in WAYS for score in ("NLL", "accuracy")]
-    print(f"\n{kind}\n\n| samples | method | " + " | ".join(columns) + " |")
+    print(f"\n{given.kind}\n\n| samples | method | " + " | ".join(columns) + " |")
     print("|---:|---|" + "---:|" * len(columns), flush=True)
-    for count in map(int, samples.split(",")):
-        for name in names.split(";"):
+    for count in given.samples:
+        for name in given.methods:
             found = []
-            for seed in track(range(int(draws)), name, console=console, transient=True):
-                clients = clients_of(kind, count, seed, TESTED)
-                run = trained(name, clients, seed, CLUSTERS.get(kind, GROUPS))
+            for seed in track(range(given.draws), name, console=console, transient=True):
+                clients = clients_of(given.kind, count, seed, TESTED)
+                run = trained(name, clients, seed, CLUSTERS.get(given.kind, GROUPS))
                 found.append(losses(run, clients))
             print(row(name, count, np.array(found)), flush=True)
 
 
 if __name__ == "__main__":
     with limited_threads(1):
-        main(sys.argv[1:])
+        main()
