@@ -51,9 +51,10 @@ class ClientData:
     Raises:
         TypeError: the name is not a string, a view is not a `View`, or the group is not a whole
             number.
-        ValueError: there are no training samples, samples of other views differ from them in size,
-            the name holds characters that files cannot, the name of a view is nearly that of
-            another or has no whole time step, or the group is out of range.
+        ValueError: there are no training samples, inputs have no axis of features, samples of other
+            views differ in size from those of training, the name holds characters that files
+            cannot, the name of a view is nearly that of another or has no whole time step, or the
+            group is out of range.
 
     Example:
         >>> import bcfl
@@ -90,10 +91,12 @@ class ClientData:
         self._check_sizes()
 
     def _check_sizes(self) -> None:
-        """Samples of all views have one size, in whichever shape."""
+        """Samples have an axis of features, and those of all views one size, in any shape."""
         wanted = tuple(self.views[TRAIN].inputs.shape[1:])
-        for name, view in self.views.items():
+        for name, view in sorted(self.views.items(), key=lambda item: item[0] != TRAIN):
             shape = tuple(view.inputs.shape[1:])
+            if len(view) and not shape:
+                raise ValueError(f"client {self.client!r}, view {name!r}: {_featureless(view)}")
             if len(view) and math.prod(shape) != math.prod(wanted):
                 raise ValueError(
                     f"client {self.client!r}, view {name!r}: inputs must have the shape of the "
@@ -139,7 +142,8 @@ class ClientData:
 
         Args:
             client: name of the client.
-            train: training inputs (samples, ...) and targets (samples,).
+            train: training inputs (samples, ...), with at least one axis of features, and targets
+                (samples,).
             test: test inputs and targets, if any.
             group: true group, used for analysis only.
             classes: labels of all classes, in one order for all clients, where targets are such
@@ -151,8 +155,8 @@ class ClientData:
         Raises:
             TypeError: inputs and targets are not a pair, or are masked, complex or not numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
-                inputs are not finite, those of the test differ in size, or a target is none of the
-                classes.
+                inputs have no axis of features, are not finite, those of the test differ in size,
+                or a target is none of the classes.
 
         Example:
             >>> import bcfl
@@ -170,6 +174,8 @@ class ClientData:
                     views[name] = View.from_arrays(x, targets, classes)
             except (TypeError, ValueError) as error:
                 raise _of_view(error, client, name) from None
+            except Exception as error:  # of arrays that are read when they are used
+                raise _of_view(error, client, name) from error
         return cls(client, views, group, columns)
 
     @classmethod
@@ -207,8 +213,9 @@ class ClientData:
 
         Raises:
             TypeError: a data set is none of these, has no length, or its samples are not pairs.
-            ValueError: there is no sample or no such column, or samples differ in shape; see also
-                `bcfl.ClientData.from_arrays`.
+            ValueError: there is no sample or no such column, samples differ in shape, or code of a
+                data set raised an error of any kind, which is the cause; the message names client,
+                view and sample. See also `bcfl.ClientData.from_arrays`.
         """
         client, columns = checked_name(client), ()
         pairs: dict[str, Any] = {}
@@ -217,15 +224,26 @@ class ClientData:
                 if given is not None:
                     x, y, found = samples_and_columns(given, inputs, targets, columns)
                     pairs[name], columns = (x, y), columns or found
-            except (TypeError, ValueError) as error:
-                raise _of_view(error, client, name) from error
+            except Exception as error:  # of code of the data set
+                raise _of_view(error, client, name) from (error.__cause__ or error)
         if TRAIN not in pairs:
             raise ValueError(f"client {client!r} has no training samples")
         made = cls.from_arrays(client, pairs[TRAIN], pairs.get(TEST), group, classes=classes)
         return replace(made, columns=columns)
 
 
-def _of_view(error: TypeError | ValueError, client: str, view: str) -> TypeError | ValueError:
+def _featureless(view: View) -> str:
+    """What is wrong with inputs that have no axis but that of the samples."""
+    targets = tuple(view.targets.shape)
+    swapped = f"; or are they swapped with the targets, of shape {targets}?"
+    return (
+        "inputs must have shape (samples, ...) with at least one axis of features, got "
+        f"{tuple(view.inputs.shape)}; one number per sample becomes a feature by "
+        f"`inputs.reshape(-1, 1)`{swapped * (len(targets) > 1)}"
+    )
+
+
+def _of_view(error: Exception, client: str, view: str) -> TypeError | ValueError:
     """An error that names client and view; those of other libraries may not be made by a text."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     told = f"{type(error).__name__}: " * (type(error) is not kind)

@@ -6,15 +6,26 @@ A torch data set or data loader, a data set of Hugging Face, or a data frame of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from bcfl.data.arrays import described, plain_tensor
+from bcfl.data.arrays import described
 from bcfl.data.frames import check_columns, in_order
+from bcfl.data.reading import (
+    Reader,
+    Samples,
+    as_array,
+    check_split,
+    first_names,
+    is_loader,
+    is_named,
+    kind_of,
+    length_of,
+    opened,
+    without_names,
+)
 
 TARGETS = ("label", "labels", "target", "targets", "y")
 Columns = str | Sequence[str] | None
@@ -38,7 +49,8 @@ def samples_of(
     Raises:
         TypeError: the source is none of these, has no length, so that it might have no end, or its
             samples are not pairs.
-        ValueError: there is no sample or no such column, or samples differ in shape.
+        ValueError: there is no sample or no such column, samples differ in shape, or code of the
+            source raised an error of any kind at a sample, which is then named and the cause.
     """
     x, y, _ = samples_and_columns(source, inputs, targets)
     return x, y
@@ -65,133 +77,40 @@ def samples_and_columns(
         TypeError: see `samples_of`.
         ValueError: see `samples_of`; or the columns are others than `like`, or have one name.
     """
-    source = _opened(source)
+    by_name = inputs is not None or targets is not None
+    source = opened(source, by_name)
     if _has_columns(source):
         names = column_names(source)
         target = _target(targets, names)
         columns: Sequence[Any] = _inputs(names, target, inputs)
         columns = in_order(columns, like, "data") if like else columns
         return *_of_columns(source, columns, target), tuple(columns)
-    kind = _kind(source)
-    if inputs is not None or targets is not None:
-        hint = "; give the data set that it loads" if _is_loader(source) else ""
-        raise TypeError(f"inputs and targets name columns, which samples of {kind} have not{hint}")
-    _length(source)
-    if _is_loader(source):
-        batches = [_pair(batch, kind) for batch in source]
-        x, y = zip(*batches, strict=True)
-        return _joined(x, np.concatenate), _joined(y, np.concatenate), ()
-    x, y = zip(*(_pair(sample, kind) for sample in source.samples), strict=True)
-    return _joined(x, np.stack), _joined(y, np.stack), ()
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Samples of a map-style data set, each of which was read once.
-
-    Attributes:
-        kind: name of the type of the data set.
-        samples: pairs, or mappings by name.
-    """
-
-    kind: str
-    samples: Sequence[Any]
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-    def __getitem__(self, index: int) -> Any:  # noqa: ANN401 - a sample
-        return self.samples[index]
-
-
-def _opened(source: Any) -> Any:  # noqa: ANN401
-    """A map-style data set without columns as `Samples`; another source as it is."""
-    if isinstance(source, dict):
-        raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
-    named = hasattr(source, "columns") or hasattr(source, "column_names")
-    if named or isinstance(source, Samples) or _is_loader(source):
-        return source
-    kind, samples = _kind(source), []
-    length = _length(source)
-    for index in range(length):
-        try:
-            samples.append(_read(source[index]))
-        except (TypeError, KeyError, IndexError) as error:
-            raise TypeError(
-                f"data must give its samples by whole numbers from 0 to {length - 1}, but {kind} "
-                f"raised {type(error).__name__} at {index}: {error}"
-            ) from error
-        except Exception as error:
-            error.add_note(f"raised by sample {index} of {kind}")
-            raise
-    return Samples(kind, samples)
-
-
-def _read(sample: Any) -> Any:  # noqa: ANN401
-    """A sample whose images are arrays, so that their files are closed."""
-    if isinstance(sample, Mapping):
-        return {name: _closed(value) for name, value in sample.items()}
-    return tuple(map(_closed, sample)) if isinstance(sample, tuple | list) else sample
-
-
-def _closed(value: Any) -> Any:  # noqa: ANN401
-    return _array(value) if hasattr(value, "getbands") else value
-
-
-def _kind(source: Any) -> str:  # noqa: ANN401
-    return source.kind if isinstance(source, Samples) else type(source).__name__
-
-
-def _is_loader(source: Any) -> bool:  # noqa: ANN401
-    return hasattr(source, "batch_size") and hasattr(source, "dataset")
+    if by_name:
+        raise without_names(source)
+    length_of(source)
+    part, join = ("batch", np.concatenate) if is_loader(source) else ("sample", np.stack)
+    reader = Reader(kind_of(source), part)
+    items = source if part == "batch" else source.samples
+    x, y = zip(*(_pair(reader, index, item) for index, item in reader.each(items)), strict=True)
+    return _joined(x, join), _joined(y, join), ()
 
 
 def _has_columns(source: Any) -> bool:  # noqa: ANN401
     if isinstance(source, Samples):
         return isinstance(source[0], Mapping)
-    return hasattr(source, "columns") or hasattr(source, "column_names")
+    return is_named(source)
 
 
-def _length(source: Any) -> int:  # noqa: ANN401
-    if not any(hasattr(source, name) for name in ("__len__", "__iter__", "__getitem__")):
-        raise TypeError(
-            "data must be a torch Dataset or DataLoader, a data set of Hugging Face or a data "
-            f"frame, got {described(source)}; samples that are set aside for a test have to be "
-            "split off before"
-        )
-    try:
-        length = len(source)
-    except TypeError:
-        part = "list(itertools.islice(data, 1000))"
-        if hasattr(source, "column_names"):  # a stream of Hugging Face
-            part = "datasets.Dataset.from_list(list(data.take(1000)))"
-        raise TypeError(
-            f"data must have a length, without which {_kind(source)} might have no end; give a "
-            f"part of it, such as {part}"
-        ) from None
-    if not length:
-        raise ValueError("data must hold at least one sample, got none")
-    return length
-
-
-def _pair(sample: Any, kind: str) -> tuple[Any, Any]:  # noqa: ANN401
+def _pair(reader: Reader, index: int, sample: Any) -> tuple[Any, Any]:  # noqa: ANN401
     if not isinstance(sample, tuple | list) or len(sample) != 2:
+        are_arrays = reader.kind in ("tuple", "list", "ndarray")
+        names = f" with {list(sample)[:5]}" if isinstance(sample, dict) else ""
         raise TypeError(
-            f"data must be pairs of an input and a target, got {type(sample).__name__} from {kind}"
-            + (
-                f" with {list(sample)[:5]}"
-                if isinstance(sample, dict)
-                else "; arrays: ClientData.from_arrays" * (kind in ("tuple", "list", "ndarray"))
-            )
+            f"data must be pairs of an input and a target, got {type(sample).__name__} as "
+            f"{reader.part} {index} of {reader.kind}"
+            + (names or "; arrays: ClientData.from_arrays" * are_arrays)
         )
-    return _array(sample[0]), _array(sample[1])
-
-
-def _array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays, images
-    """A sample as an array; the channels of an image of Pillow come first, also a single one."""
-    array = plain_tensor(sample, "samples").numpy() if isinstance(sample, Tensor) else sample
-    array = np.asarray(array)
-    return np.moveaxis(np.atleast_3d(array), 2, 0) if hasattr(sample, "getbands") else array
+    return reader.at(index, as_array, sample[0]), reader.at(index, as_array, sample[1])
 
 
 def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa: ANN401
@@ -259,24 +178,32 @@ def column_names(source: Any) -> list[str]:  # noqa: ANN401
         source: a data frame, or a data set whose samples are mappings with names.
 
     Raises:
-        TypeError: the source has no length, so that it might have no end.
-        ValueError: there is no sample.
+        TypeError: the source has no length, so that it might have no end, or no names.
+        ValueError: there is no sample, or the first one cannot be read.
     """
-    _length(source)
+    check_split(source)
+    length_of(source)
+    if not _has_columns(source):
+        return first_names(source)
     if _is_transformed(source):
-        return list(source[0])
+        return list(Reader(kind_of(source)).at(0, source.__getitem__, 0))
     return list(source.column_names if hasattr(source, "column_names") else source.columns)
 
 
 def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
     """The values of a column; images of Hugging Face as Pillow or torch give them."""
+    reader = Reader(kind_of(source))
     if _is_transformed(source):
-        values = [_named(source[index], name, index) for index in range(len(source))]
-    elif _format(source) in (None, "torch"):
-        values = source[name]
+        numbered: Iterable[tuple[int, Any]] = (
+            (index, _named(reader.at(index, source.__getitem__, index), name, index))
+            for index in range(len(source))
+        )
     else:
-        values = source.with_format(None)[name]
-    return _joined([_array(value) for value in values], np.stack)
+        plain = source if _format(source) in (None, "torch") else source.with_format(None)
+        whole = Reader(reader.kind, "column").at(repr(name), plain.__getitem__, name)
+        reader = Reader(reader.kind, f"column {name!r}, sample")
+        numbered = reader.each(whole)
+    return _joined([reader.at(index, as_array, value) for index, value in numbered], np.stack)
 
 
 def _named(sample: Any, name: str, index: int) -> Any:  # noqa: ANN401

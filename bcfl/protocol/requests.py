@@ -254,7 +254,7 @@ def _check_keys(request: Request) -> None:
 
 
 def _are_keys(models: object) -> bool:
-    return isinstance(models, tuple) and all(isinstance(key, str) for key in models[:1])
+    return isinstance(models, tuple) and all(isinstance(key, str) for key in models)
 
 
 def together(steps: Sequence[Steps[Result]]) -> Steps[list[Result]]:

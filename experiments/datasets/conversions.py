@@ -73,13 +73,12 @@ def from_torch(
         name: name of the data set.
 
     Raises:
-        DataError: samples are no such pairs or differ in shape; see also
-            `experiments.datasets.Dataset.from_arrays`.
+        DataError: samples are no such pairs or differ in shape, or the data set raised an error of
+            any kind, which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
     """
-    train = _pairs(name, dataset)
-    return Dataset.from_arrays(
-        name, train, None if test is None else _pairs(name, test), name, channels="first"
-    )
+    train = _pairs(f"{name!r} (training part)", dataset)
+    held = None if test is None else _pairs(f"{name!r} (test part)", test)
+    return Dataset.from_arrays(name, train, held, name, channels="first")
 
 
 def from_huggingface(
@@ -102,8 +101,9 @@ def from_huggingface(
         name: name of the data set.
 
     Raises:
-        DataError: there is no such column or split, a split is a stream or empty, or samples differ
-            in shape; see also `experiments.datasets.Dataset.from_arrays`.
+        DataError: there is no such column or split, a split is a stream or empty, samples differ in
+            shape, or code of the data set raised an error, which is the cause; see also
+            `experiments.datasets.Dataset.from_arrays`.
     """
     if isinstance(dataset, Mapping):
         if "train" not in dataset:
@@ -111,15 +111,18 @@ def from_huggingface(
         held = next((split for split in TEST_SPLITS if split in dataset), None)
         test = dataset[held] if test is None and held is not None else test
         dataset = dataset["train"]
-    parts = [dataset] if test is None else [dataset, test]
-    pairs = [_of_columns(name, part, inputs, targets) for part in parts]
+    parts = {"training": dataset} | ({} if test is None else {"test": test})
+    pairs = [
+        _of_columns(f"{name!r} ({part} part)", samples, inputs, targets)
+        for part, samples in parts.items()
+    ]
     return Dataset.from_arrays(
         name, pairs[0], pairs[1] if test is not None else None, name, channels="first"
     )
 
 
 def _of_columns(
-    name: str,
+    what: str,
     dataset: Any,  # noqa: ANN401
     inputs: str | Sequence[str] | None,
     targets: str | None,
@@ -132,7 +135,7 @@ def _of_columns(
         y = targets or _usual("targets", columns, ("label", "labels", "fine_label", "y"))
         found, labels = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
-        raise DataError(f"dataset {name!r}: {error}") from error
+        raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     return found, _whole(labels)
 
 
@@ -145,15 +148,30 @@ def _usual(what: str, columns: Sequence[str], usual: Sequence[str]) -> str:
     return found[0]
 
 
-def _pairs(name: str, dataset: Any) -> Pair:  # noqa: ANN401 - torch's stubs lack a length
+class _FirstTwo:
+    """The first two parts of each sample of a torch data set."""
+
+    def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - torch's stubs lack a length
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:  # noqa: ANN401
+        sample = self.dataset[index]
+        return sample[:2] if isinstance(sample, tuple | list) else sample
+
+
+def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
     from bcfl.data import samples_of
 
+    named = type(type(dataset).__name__, (_FirstTwo,), {})  # as the data set, for errors
     try:
-        found, labels = samples_of([dataset[index][:2] for index in range(len(dataset))])
-    except (TypeError, KeyError, IndexError, ValueError) as error:
+        found, labels = samples_of(named(dataset))
+    except (TypeError, ValueError) as error:
         raise DataError(
-            f"dataset {name!r} must have a length and pairs of an input and a class: {error}"
-        ) from error
+            f"dataset {what} must have a length and pairs of an input and a class: {error}"
+        ) from (error.__cause__ or error)
     return found, _whole(labels)
 
 

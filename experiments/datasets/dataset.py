@@ -16,6 +16,7 @@ BYTE_MIDDLE = 127
 """Unsigned bytes beyond this use the full range up to 255."""
 SMALL_SCALE = 16
 """Unsigned bytes up to this are a scale of their own, such as truth values or 16 grey levels."""
+PARTS = ("training", "test")
 MOST_CHANNELS = 4
 """An axis of at most this size holds channels."""
 
@@ -148,10 +149,12 @@ class Dataset:
         if any(np.ma.is_masked(array) for pair in given for array in pair):
             raise DataError(f"dataset {name!r}: arrays must not be masked; leave out such samples")
         parts = [(_array(name, "inputs", x), _array(name, "labels", y)) for x, y in given]
+        for (inputs, targets), part in zip(parts, PARTS, strict=False):
+            _check_inputs(f"{name!r} ({part} part)", inputs, targets)
         label_sets = None
         if parts[0][1].ndim == 2 and parts[0][1].shape[1] > 1:
             label_sets, parts = _of_label_sets(name, parts)
-        for (inputs, targets), part in zip(parts, ("training", "test"), strict=False):
+        for (inputs, targets), part in zip(parts, PARTS, strict=False):
             _check_part(f"{name!r} ({part} part)", inputs, targets)
         shapes = {inputs.shape[1:] for inputs, _ in parts}
         if len(shapes) > 1 or len({inputs.dtype for inputs, _ in parts}) > 1:
@@ -213,6 +216,17 @@ def _check_domains(
         raise DataError(
             f"dataset {name!r}: domains must be one number per sample, ({samples},), below the "
             f"{len(names)} domain_names, got {domains.shape}"
+        )
+
+
+def _check_inputs(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
+    """Check that there is an axis of features."""
+    if inputs.ndim == 1 and len(inputs):
+        swapped = f"; or are they swapped with the labels, of shape {targets.shape}?"
+        raise DataError(
+            f"dataset {what}: inputs must be (samples, ...) with at least one axis of features, "
+            f"got {inputs.shape}; one number per sample becomes a feature by "
+            f"`inputs.reshape(-1, 1)`{swapped * (targets.ndim > 1)}"
         )
 
 

@@ -87,7 +87,8 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
     x = given.to(like)
     if not model.reads(tuple(x.shape[1:])):
         shape = ", ".join(map(str, model.input_shape))
-        raise ValueError(f"inputs must have shape (samples, {shape}), got {tuple(x.shape)}")
+        alone = "; one sample alone is `inputs[None]`" * model.reads(tuple(x.shape))
+        raise ValueError(f"inputs must have shape (samples, {shape}), got {tuple(x.shape)}{alone}")
     if not bool(torch.isfinite(x).all()):
         check_finite(given.double().numpy(), "inputs")
         raise ValueError(f"inputs must be finite in {x.dtype}, got a larger number")

@@ -168,8 +168,11 @@ def test_an_unknown_client_is_refused_with_the_nearest_name(run, asks):
 
 
 def test_predictions_refuse_inputs_that_do_not_fit(run):
-    with pytest.raises(ValueError, match=r"inputs must have shape \(samples, 3\), got \(3,\)"):
+    message = r"must have shape \(samples, 3\), got \(3,\); one sample alone is `inputs\[None\]`"
+    with pytest.raises(ValueError, match=message):
         run.predict("c0", np.ones(3))
+    with pytest.raises(ValueError, match=r"inputs must have shape \(samples, 3\), got \(2, 4\)$"):
+        run.predict("c0", np.ones((2, 4)))
 
 
 def test_regressions_have_no_class_probabilities(regression):

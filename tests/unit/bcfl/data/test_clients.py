@@ -53,6 +53,51 @@ def test_an_empty_test_view_is_allowed():
     assert data.num_samples == {"train": 1, "test": 0}
 
 
+NUMBERS, ROWS = np.array([0, 1, 0]), np.ones((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ((NUMBERS / 2, NUMBERS), None, r"'train': inputs .* axis of features, got \(3,\); .*1\)`$"),
+        (
+            (ROWS, NUMBERS),
+            (NUMBERS, NUMBERS),
+            r"'test': inputs must have .* `inputs.reshape\(-1",
+        ),
+        ((NUMBERS, ROWS), None, r"'train': .* swapped with the targets, of shape \(3, 2\)\?"),
+        ((NUMBERS, ROWS.astype(int)), None, "'train': .* swapped with the targets"),
+        ((NUMBERS, np.ones((3, 4, 4))), None, "'train': .* swapped with the targets"),
+    ],
+)
+def test_inputs_without_an_axis_of_features_are_refused(train, test, message):
+    with pytest.raises(ValueError, match=f"client 'ann', view {message}"):
+        ClientData.from_arrays("ann", train, test)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets"),
+    [(ROWS.astype(int), NUMBERS), (ROWS, ROWS), (NUMBERS[:, None], ROWS), (ROWS, ROWS.astype(int))],
+    ids=["tokens", "regression", "one feature", "labels"],
+)
+def test_inputs_with_an_axis_of_features_are_taken(inputs, targets):
+    data = ClientData.from_arrays("ann", (inputs, targets), ([], []))
+    assert data.num_samples == {"train": 3, "test": 0}
+
+
+class Unreadable:
+    """An array in a file, which is read when it is used."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise OSError("disk")
+
+
+def test_errors_of_arrays_that_are_read_late_are_told_with_client_and_view():
+    with pytest.raises(ValueError, match="client 'a', view 'test': OSError: disk") as raised:
+        ClientData.from_arrays("a", (ROWS, NUMBERS), (Unreadable(), NUMBERS))
+    assert isinstance(raised.value.__cause__, OSError)
+
+
 def test_taking_samples_keeps_their_order():
     view = View(torch.arange(6.0).reshape(3, 2), torch.tensor([5, 6, 7]))
     taken = view.take(torch.tensor([2, 0]))

@@ -11,6 +11,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from bcfl import ClientData
+from bcfl.data import column_names
 
 X, Y = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 1, 0, 1, 1, 0])
 FRAME = pandas.DataFrame({"a": X[:, 0].numpy(), "b": X[:, 1].numpy(), "label": Y.numpy()})
@@ -92,9 +93,11 @@ def test_columns_are_chosen_by_name():
         (Endless(), TypeError, r"view 'train': data must have a length, .*islice"),
         (Stream(), TypeError, "data must have a length"),
         (DataLoader(Stream()), TypeError, "data must have a length"),
-        (Short(X, Y), TypeError, "by whole numbers from 0 to 6, but Short raised IndexError at 6"),
+        (Short(X, Y), ValueError, "numbered from 0, but sample 6 of Short raised IndexError"),
         ([], ValueError, "at least one sample"),
-        ([X[0], X[1]], TypeError, "pairs of an input and a target, got Tensor"),
+        ([X[0], X[1]], TypeError, "pairs of an input and a target, got Tensor as sample 0 of list"),
+        ([(X[0], 0), (X[1], 0, 1)], TypeError, "got tuple as sample 1 of list"),
+        ([(X[0], 0), ([[1.0], [1.0, 2.0]], 0)], ValueError, "sample 1 of list raised ValueError"),
         ([(X[0], 0), (X, 0)], ValueError, r"agree in shape, got \[\(2,\), \(6, 2\)\]; pad or crop"),
         ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
         (FRAME[["a", "b"]], ValueError, "targets must name the column of the targets"),
@@ -112,6 +115,29 @@ def test_columns_that_are_not_there_are_named():
         ClientData.from_dataset("c", FRAME, inputs="z")
     with pytest.raises(TypeError, match="inputs and targets name columns"):
         ClientData.from_dataset("c", TensorDataset(X, Y), targets="y")
+
+
+class OnlyFirst(Dataset):
+    """Pairs, of which no more than the first may be read."""
+
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, index):
+        assert index == 0
+        return X[0], 0
+
+
+def test_columns_of_samples_without_names_are_refused_before_reading():
+    with pytest.raises(TypeError, match="name columns, which samples of OnlyFirst have not"):
+        ClientData.from_dataset("c", OnlyFirst(), inputs="x")
+    message = r"data must have columns with names, .*; got a OnlyFirst, whose .* of type tuple"
+    with pytest.raises(TypeError, match=message):
+        column_names(OnlyFirst())
+    with pytest.raises(TypeError, match="got a DataLoader, which gives batches without names"):
+        column_names(DataLoader(OnlyFirst()))
+    assert column_names(Mappings()) == ["image", "more", "target"]
+    assert column_names(FRAME) == ["a", "b", "label"]
 
 
 @pytest.mark.parametrize("source", [Endless(), TensorDataset(X, Y), FRAME, (X,)])
@@ -200,13 +226,64 @@ class Damaged(Mappings):
         return {"target": sample["target"]}
 
 
+ERRORS = [
+    FileNotFoundError("scan"),
+    RuntimeError("scan"),
+    ZeroDivisionError("scan"),
+    KeyError("scan"),
+    IndexError("scan"),
+    TypeError("scan"),
+    ValueError("scan"),
+    StopIteration("scan"),
+    json.JSONDecodeError("scan", "{", 1),
+    UnicodeDecodeError("utf-8", b"x", 0, 1, "scan"),
+]
+"""The last two cannot be made by a text alone."""
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("index", [0, 3])
-def test_errors_of_a_data_set_of_ones_own_are_told(index):
-    with pytest.raises(FileNotFoundError, match="scan") as raised:
-        ClientData.from_dataset("a", Damaged(index, FileNotFoundError("scan")), inputs="image")
-    assert raised.value.__notes__ == [f"raised by sample {index} of Damaged"]
-    with pytest.raises(TypeError, match=f"'a', .* Damaged raised KeyError at {index}: 'scan'"):
-        ClientData.from_dataset("a", Damaged(index, KeyError("scan")), inputs="image")
+def test_errors_of_a_data_set_of_ones_own_are_told_alike(index, error):
+    told = f"sample {index} of Damaged raised {type(error).__name__}: .*scan"
+    with pytest.raises(ValueError, match=f"client 'a', view 'test': .*{told}") as raised:
+        ClientData.from_dataset("a", Mappings(), Damaged(index, error), inputs="image")
+    assert type(raised.value) is ValueError
+    assert raised.value.__cause__ is error
+
+
+def test_errors_in_a_loader_or_in_columns_are_told_too():
+    loader = DataLoader(Failing(), batch_size=2)
+    with pytest.raises(ValueError, match=r"'a', .* batch 1 of DataLoader raised OSError: scan"):
+        ClientData.from_dataset("a", loader)
+    with pytest.raises(ValueError, match=r"'a', .* column 'label' of Unread raised OSError: scan"):
+        ClientData.from_dataset("a", Unread())
+    with pytest.raises(ValueError, match=r"'a', .* must have a length, but Lost raised OSError"):
+        ClientData.from_dataset("a", Lost())
+
+
+class Failing(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        if index == 3:
+            raise OSError("scan")
+        return X[index], 0
+
+
+class Unread(Columns):
+    def __getitem__(self, name):
+        if name == "label":
+            raise OSError("scan")
+        return super().__getitem__(name)
+
+
+class Lost(Dataset):
+    def __len__(self):
+        raise OSError("scan")
+
+    def __getitem__(self, index):
+        return X[index], 0
 
 
 def test_a_sample_that_lacks_a_name_is_told():
@@ -220,16 +297,15 @@ def test_a_loader_of_mappings_is_refused_with_the_remedy():
         ClientData.from_dataset("a", DataLoader(Mappings()), inputs="image", targets="target")
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (json.JSONDecodeError("bad", "{", 1), "JSONDecodeError: bad"),
-        (UnicodeDecodeError("utf-8", b"x", 0, 1, "odd"), "UnicodeDecodeError: .*odd"),
-    ],
-)
-def test_errors_that_no_text_makes_are_told_with_client_and_view(error, told):
-    with pytest.raises(ValueError, match=f"client 'a', view 'train': {told}"):
-        ClientData.from_dataset("a", Damaged(0, error), inputs="image")
+@pytest.mark.filterwarnings("ignore")
+def test_an_error_of_a_transform_of_hugging_face_is_told():
+    _, data = hugging_face()
+
+    def broken(batch):
+        raise OSError("scan")
+
+    with pytest.raises(ValueError, match=r"'a', .* sample 0 of Dataset raised OSError: scan"):
+        ClientData.from_dataset("a", data.with_transform(broken))
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,7 @@ def test_keys_in_a_list_are_those_in_a_tuple():
             Score(client="a", models=(0, 1)),
             r"models of a Score must be a tuple of keys, .*\(0, 1\)",
         ),
+        (Score(client="a", models=("key", 1)), r"must be a tuple of keys, .*\('key', 1\)"),
         (
             Score(client="a", models="key"),
             "models of a Score must be a tuple of keys, .* got 'key'",

@@ -70,6 +70,32 @@ def test_torch_data_that_are_no_pairs(pairs, message):
         datasets.from_torch(pairs)
 
 
+class Damaged(Pictures):
+    def __getitem__(self, index):
+        if index == 2:
+            raise OSError("scan")
+        return super().__getitem__(index)
+
+
+def test_errors_of_a_torch_data_set_are_told():
+    message = r"'own' \(test part\) .* sample 2 of Damaged raised OSError: scan"
+    with pytest.raises(DataError, match=message) as raised:
+        datasets.from_torch(Pictures(4), Damaged(4), name="own")
+    assert isinstance(raised.value.__cause__, OSError)
+
+
+def test_samples_of_torch_may_have_further_parts():
+    samples = [
+        (image, label, "more") for image, label in (Pictures(4)[index] for index in range(4))
+    ]
+    assert datasets.from_torch(samples).targets.tolist() == [0, 1, 0, 1]
+
+
+def test_a_torch_data_set_has_no_columns_for_hugging_face():
+    with pytest.raises(DataError, match=r"must have columns with names, .* got a TensorDataset"):
+        datasets.from_huggingface(TensorDataset(torch.ones(2, 1), torch.arange(2)))
+
+
 class Splits(dict):
     """As a `DatasetDict`."""
 

@@ -29,7 +29,12 @@ def with_nan():
         (INPUTS, LABELS * 1000, "integers 0 to k - 1"),
         (INPUTS, LABELS[:, None], r"targets \(samples,\)"),
         (INPUTS, LABELS[:5], "same length"),
-        (INPUTS[:, 0], LABELS, r"inputs must be \(samples, ...\)"),
+        (
+            INPUTS[:, 0],
+            LABELS,
+            r"\(training part\): inputs must .* axis of .*reshape\(-1, 1\)`$",
+        ),
+        (LABELS, INPUTS, r"got \(6,\); .* swapped with the labels, of shape \(6, 2\)\?"),
         (INPUTS[:0], LABELS[:0], "at least one sample"),
     ],
 )

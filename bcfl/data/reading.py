@@ -1,0 +1,224 @@
+"""Samples that code of others gives: errors of that code say which sample they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bcfl.data.arrays import described, plain_tensor
+
+Result = TypeVar("Result")
+_END = object()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Calls code of a data set, and says of its errors where they come from.
+
+    Attributes:
+        kind: name of the type of the data set.
+        part: what is read, such as `sample`.
+    """
+
+    kind: str
+    part: str = "sample"
+
+    def at(self, index: int | str, read: Callable[..., Result], *arguments: Any) -> Result:  # noqa: ANN401
+        """The result of `read(*arguments)`.
+
+        Args:
+            index: which of the parts is read, for errors.
+            read: the function.
+            *arguments: its arguments.
+
+        Raises:
+            ValueError: it raised an error of any kind, which is the cause of this one.
+        """
+        try:
+            return read(*arguments)
+        except Exception as error:
+            raise ValueError(
+                f"data must give all samples, numbered from 0, but {self.part} {index} of "
+                f"{self.kind} raised {type(error).__name__}: {error}"
+            ) from error
+
+    def each(self, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """Items with their numbers, from 0.
+
+        Args:
+            items: samples or batches.
+
+        Raises:
+            ValueError: an item cannot be read; see `at`.
+        """
+        iterator = self.at(0, iter, items)
+        for index in count():
+            item = self.at(index, next, iterator, _END)
+            if item is _END:
+                return
+            yield index, item
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of a map-style data set, each of which was read once.
+
+    Attributes:
+        kind: name of the type of the data set.
+        samples: pairs, or mappings by name.
+    """
+
+    kind: str
+    samples: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> Any:  # noqa: ANN401 - a sample
+        return self.samples[index]
+
+
+def check_split(source: Any) -> None:  # noqa: ANN401
+    """Check that a source is not a mapping of several splits.
+
+    Args:
+        source: of samples.
+
+    Raises:
+        TypeError: it is one.
+    """
+    if isinstance(source, dict):
+        raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
+
+
+def opened(source: Any, by_name: bool) -> Any:  # noqa: ANN401
+    """A map-style data set without columns as `Samples`; another source as it is.
+
+    Args:
+        source: of samples.
+        by_name: whether columns are asked for, which only samples that are mappings have.
+
+    Raises:
+        TypeError: the source has no columns, and these are asked for, or it has no length.
+        ValueError: a sample cannot be read; see `Reader.at`.
+    """
+    check_split(source)
+    if is_named(source) or isinstance(source, Samples) or is_loader(source):
+        return source
+    reader, length, samples = Reader(kind_of(source)), length_of(source), []
+    for index in range(length):
+        sample = reader.at(index, _read, source, index)
+        if by_name and not index and not isinstance(sample, Mapping):
+            raise without_names(source)
+        samples.append(sample)
+    return Samples(reader.kind, samples)
+
+
+def without_names(source: Any) -> TypeError:  # noqa: ANN401
+    """The error of columns that are asked for where samples have no names."""
+    hint = "; give the data set that it loads" if is_loader(source) else ""
+    return TypeError(
+        f"inputs and targets name columns, which samples of {kind_of(source)} have not{hint}"
+    )
+
+
+def first_names(source: Any) -> list[str]:  # noqa: ANN401
+    """Names in the first sample of a data set without columns.
+
+    Args:
+        source: of samples.
+
+    Raises:
+        TypeError: samples are no mappings.
+        ValueError: the first sample cannot be read; see `Reader.at`.
+    """
+    kind = kind_of(source)
+    got = f"got a {kind}, which gives batches without names"
+    if not is_loader(source):
+        first = Reader(kind).at(0, _read, source, 0)
+        if isinstance(first, Mapping):
+            return list(first)
+        got = f"got a {kind}, whose samples are of type {type(first).__name__}, without names"
+    raise TypeError(
+        "data must have columns with names, as those of a data frame, of a data set of Hugging "
+        f"Face, or of samples that are mappings; {got}"
+    )
+
+
+def _read(source: Any, index: int) -> Any:  # noqa: ANN401
+    """A sample whose images are arrays, so that their files are closed."""
+    sample = source[index]
+    if isinstance(sample, Mapping):
+        return {name: _closed(value) for name, value in sample.items()}
+    return tuple(map(_closed, sample)) if isinstance(sample, tuple | list) else sample
+
+
+def _closed(value: Any) -> Any:  # noqa: ANN401
+    return as_array(value) if hasattr(value, "getbands") else value
+
+
+def as_array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays, images
+    """A sample as an array; the channels of an image of Pillow come first, also a single one.
+
+    Args:
+        sample: a tensor, an array, a number, or an image.
+    """
+    array = plain_tensor(sample, "samples").numpy() if isinstance(sample, Tensor) else sample
+    array = np.asarray(array)
+    return np.moveaxis(np.atleast_3d(array), 2, 0) if hasattr(sample, "getbands") else array
+
+
+def kind_of(source: Any) -> str:  # noqa: ANN401
+    """Name of the type of a data set."""
+    return source.kind if isinstance(source, Samples) else type(source).__name__
+
+
+def is_loader(source: Any) -> bool:  # noqa: ANN401
+    """Whether a source gives batches, as a torch data loader does."""
+    return hasattr(source, "batch_size") and hasattr(source, "dataset")
+
+
+def is_named(source: Any) -> bool:  # noqa: ANN401
+    """Whether a source has columns, as data frames and data sets of Hugging Face have."""
+    return hasattr(source, "columns") or hasattr(source, "column_names")
+
+
+def length_of(source: Any) -> int:  # noqa: ANN401
+    """Number of samples or batches of a source.
+
+    Args:
+        source: of samples.
+
+    Raises:
+        TypeError: it is no source of samples, or has no length.
+        ValueError: there is no sample, or its length cannot be read.
+    """
+    if not any(hasattr(source, name) for name in ("__len__", "__iter__", "__getitem__")):
+        raise TypeError(
+            "data must be a torch Dataset or DataLoader, a data set of Hugging Face or a data "
+            f"frame, got {described(source)}; samples that are set aside for a test have to be "
+            "split off before"
+        )
+    try:
+        length = len(source)
+    except TypeError:
+        part = "list(itertools.islice(data, 1000))"
+        if hasattr(source, "column_names"):  # a stream of Hugging Face
+            part = "datasets.Dataset.from_list(list(data.take(1000)))"
+        raise TypeError(
+            f"data must have a length, without which {kind_of(source)} might have no end; give a "
+            f"part of it, such as {part}"
+        ) from None
+    except Exception as error:
+        raise ValueError(
+            f"data must have a length, but {kind_of(source)} raised {type(error).__name__}: {error}"
+        ) from error
+    if not length:
+        raise ValueError("data must hold at least one sample, got none")
+    return length
