@@ -84,9 +84,9 @@ def _temperature(run: RunFolder) -> Picture | None:
         steps.marked(lambda: temperature.draw_temperature(series, run.methods)),
         "temperature",
         "Clustering temperature over rounds, by method",
-        f"{_look(run)} The temperature is high where client updates diverge (0: parallel, 1: "
-        f"opposite), each from the model that its client started from. {points} Methods with "
-        f"identical values share a line.{steps.caption}",
+        f"{_look(run)} It is high where client updates diverge (0: parallel, 1: opposite), each "
+        f"from the model that its client started from. {points} Methods with identical values "
+        f"share a line.{steps.caption}",
         curves.round_tips([panel]),
         narrow=steps.marked(lambda: curves.draw_narrow_curves([panel], run.methods)),
     )
@@ -98,10 +98,9 @@ def _look(run: RunFolder) -> str:
     one_shot = [method for method in run.methods if method.startswith("ocfl-")]
     waiting = [m for m in one_shot if not at_round and "shot_round" not in m]
     if not waiting:
-        return (
-            "Look for rounds in which it rises: the clients agree less on where models should go."
-        )
-    return f"Look for the first rise: it triggers the clustering of {', '.join(waiting)}."
+        return "Look for rises of the temperature: updates of clients then agree less."
+    names = ", ".join(waiting)
+    return f"Look for the first rise of the temperature: it starts the clustering of {names}."
 
 
 def _segments(run: RunFolder) -> Picture | None:

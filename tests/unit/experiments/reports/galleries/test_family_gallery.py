@@ -154,9 +154,9 @@ def test_only_runs_with_the_data_show_a_figure(make_run, asymmetric):
 @pytest.mark.parametrize(
     ("methods", "look"),
     [
-        (["fedavg", "bcfl-g"], "Look for rounds in which it rises"),
-        (["ocfl-kmeans", "bcl"], "it triggers the clustering of ocfl-kmeans. "),
-        (["ocfl-kmeans[shot_round=2]"], "Look for rounds in which it rises"),
+        (["fedavg", "bcfl-g"], "Look for rises of the temperature"),
+        (["ocfl-kmeans", "bcl"], "it starts the clustering of ocfl-kmeans. "),
+        (["ocfl-kmeans[shot_round=2]"], "Look for rises of the temperature"),
     ],
 )
 def test_a_rise_of_the_temperature_triggers_what_waits_for_it(methods, look, make_run):
