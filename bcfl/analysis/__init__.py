@@ -24,11 +24,12 @@ from bcfl.analysis.prediction.mixture import Prediction
 from bcfl.analysis.prediction.numbers import ValuePrediction, score_values
 from bcfl.analysis.prediction.tuning import NOISE_GRID, TUNING_GRID
 from bcfl.analysis.run import Run
-from bcfl.analysis.true_groups import TrueGroups, groups_after
+from bcfl.analysis.true_groups import Groups, TrueGroups, groups_after
 
 __all__ = [
     "NOISE_GRID",
     "TUNING_GRID",
+    "Groups",
     "Prediction",
     "Run",
     "TrueGroups",

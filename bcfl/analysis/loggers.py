@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bcfl.analysis.rows import numbers, round_row
-from bcfl.analysis.true_groups import groups_after
+from bcfl.analysis.true_groups import Groups, groups_after
 from bcfl.runtime.folders import as_path, whole_lines, write_aside
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RoundLogger", "csv_file", "jsonl", "mlflow", "tensorboard", "together", "wandb"]
 
-Groups = Mapping[str, int | None] | None
 Write = Callable[[Mapping[str, float], int], object]
 
 
@@ -47,7 +46,7 @@ class RoundLogger:
     """
 
     write: Write
-    groups: Groups = None
+    groups: Groups | None = None
 
     def __call__(self, state: FederationState, record: RoundRecord) -> None:
         """Log a round.
@@ -70,7 +69,7 @@ class RoundLogger:
             )
 
 
-def tensorboard(folder: str | Path, groups: Groups = None) -> RoundLogger:
+def tensorboard(folder: str | Path, groups: Groups | None = None) -> RoundLogger:
     """Log scalars for TensorBoard, which compares the runs of different folders.
 
     Args:
@@ -102,7 +101,7 @@ def tensorboard(folder: str | Path, groups: Groups = None) -> RoundLogger:
     return RoundLogger(_beginning(begin, write), groups)
 
 
-def mlflow(groups: Groups = None) -> RoundLogger:
+def mlflow(groups: Groups | None = None) -> RoundLogger:
     """Log metrics to the active run of MLflow, which begins one if there is none.
 
     Rounds that the run of MLflow holds already are not logged again.
@@ -132,7 +131,7 @@ def mlflow(groups: Groups = None) -> RoundLogger:
     return RoundLogger(_beginning(begin, write), groups)
 
 
-def wandb(groups: Groups = None) -> RoundLogger:
+def wandb(groups: Groups | None = None) -> RoundLogger:
     """Log metrics to the active run of Weights & Biases, that of `wandb.init()`.
 
     Weights & Biases ignores rounds that its run holds already, with a warning of its own.
@@ -150,7 +149,7 @@ def wandb(groups: Groups = None) -> RoundLogger:
     return RoundLogger(lambda values, round: library.log(dict(values), step=round), groups)
 
 
-def jsonl(path: str | Path, groups: Groups = None) -> RoundLogger:
+def jsonl(path: str | Path, groups: Groups | None = None) -> RoundLogger:
     """Append a line of JSON for each round, with `round` and the numbers.
 
     Args:
@@ -171,7 +170,7 @@ def jsonl(path: str | Path, groups: Groups = None) -> RoundLogger:
     return RoundLogger(_beginning(begin, write), groups)
 
 
-def csv_file(path: str | Path, groups: Groups = None) -> RoundLogger:
+def csv_file(path: str | Path, groups: Groups | None = None) -> RoundLogger:
     """Append a line for each round to a table; numbers that are not known are empty.
 
     Args:

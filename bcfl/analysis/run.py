@@ -66,7 +66,8 @@ class Run:
         state: state after the last round, from which the run can be continued.
         records: outcome of each round of this call.
         groups: true group of each client where known, in a stream at the time step of the last
-            round (`groups_after` gives those of other rounds); for analysis only.
+            round (`groups_after` gives those of other rounds); for analysis only. Functions that
+            take nothing but dictionaries, such as `json.dumps`, take `dict(run.groups)`.
         executor: reaches the clients, whose sums tune predictions and give out-of-distribution
             scores; None leaves these out. A run holds no client's samples itself.
         logged: rows of earlier rounds without records, those of a run that was read from a folder;

@@ -9,9 +9,11 @@ from bcfl.analysis.metrics import check_groups
 from bcfl.data.clients import ClientData
 from bcfl.data.names import checked_group
 from bcfl.data.streams import Schedule, num_steps
+from bcfl.drawing import concepts_text
 from bcfl.runtime import as_given
 
 Groups = Mapping[str, int | None]
+"""True group of each client, None where unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +21,8 @@ class TrueGroups(Mapping[str, int | None]):
     """A mapping from clients to their true groups, None where unknown, after a round of a run.
 
     In a stream the true group of a client is its concept, which changes from one time step to
-    another. After a round, groups are those of the round's time step.
+    another. After a round, groups are those of the round's time step; `dict(groups)` has these as a
+    plain dictionary, such as `json.dumps` takes.
 
     Attributes:
         concepts: group of each client at each time step; the last one holds for further steps.
@@ -100,8 +103,7 @@ class TrueGroups(Mapping[str, int | None]):
             client: its name.
         """
         known = self.concepts[client]
-        steps = (*known, *known[-1:] * (self.num_steps - len(known)))
-        return " ".join("-" if group is None else str(group) for group in steps)
+        return concepts_text((*known, *known[-1:] * (self.num_steps - len(known))))
 
     def after(self, round: int, planned_rounds: int | None = None) -> TrueGroups:
         """The groups after another round.

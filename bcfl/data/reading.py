@@ -122,9 +122,14 @@ def opened(source: Any, by_name: bool) -> Any:  # noqa: ANN401
 
 def without_names(source: Any) -> TypeError:  # noqa: ANN401
     """The error of columns that are asked for where samples have no names."""
-    hint = "; give the data set that it loads" if is_loader(source) else ""
+    hint = (
+        "give the data set that it loads"
+        if is_loader(source)
+        else "leave both out for pairs, or give mappings by name, a data frame, or a data set of "
+        "Hugging Face"
+    )
     return TypeError(
-        f"inputs and targets name columns, which samples of {kind_of(source)} have not{hint}"
+        f"inputs and targets name columns, which samples of {kind_of(source)} have not; {hint}"
     )
 
 

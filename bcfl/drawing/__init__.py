@@ -24,7 +24,7 @@ from bcfl.drawing.cluster_sizes import (
     draw_cluster_sizes,
     lighter_cluster_colours,
 )
-from bcfl.drawing.groups import LARGER, MARKERS, Palette, read_concepts
+from bcfl.drawing.groups import LARGER, MARKERS, Palette, concepts_text, read_concepts
 from bcfl.drawing.hypothesis_weights import (
     LABELLED,
     draw_hypothesis_weights,
@@ -91,6 +91,7 @@ __all__ = [
     "bin_of",
     "bottom_panels",
     "cluster_colours",
+    "concepts_text",
     "draw_association_reliability",
     "draw_client_graphs",
     "draw_cluster_sizes",

@@ -62,6 +62,7 @@ def draw_association_reliability(
     given: Sequence[Axes] = (),
     columns: int = COLUMNS,
     notes: Mapping[str, str] = MappingProxyType({}),
+    group: str = "group",
 ) -> Figure:
     """One panel per method; on the diagonal probabilities are right.
 
@@ -70,6 +71,7 @@ def draw_association_reliability(
         given: axes to draw on, one per method; by default those of a new figure.
         columns: largest number of panels in a row of a new figure.
         notes: lines of text below the name of a method.
+        group: what clients are grouped by, such as `concept` in a stream.
     """
     lines = max((1 + note.count("\n") for note in notes.values()), default=0)
     height = HEIGHT + ROOM + lines * LINE / 72
@@ -93,7 +95,7 @@ def draw_association_reliability(
         mark_bands(axes, method, np.linspace(0, 1, bins.num_bins + 1).tolist())
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
-        name_axes(axes, "", "probability of sharing a cluster", "share of pairs of one group")
+        name_axes(axes, "", "probability of sharing a cluster", f"share of pairs of one {group}")
         above = ABOVE + LINE * lines
         axes.set_title(wrapped(method, TITLE), loc="left", fontweight="bold", pad=above)
         if method in notes:

@@ -13,6 +13,15 @@ LARGER = {"*": 1.5, "^": 1.1, "v": 1.1, "P": 1.15, "X": 1.1, "p": 1.15}
 """Factors that equalise the apparent size of markers."""
 
 
+def concepts_text(concepts: Iterable[int | None]) -> str:
+    """Text such as `0 1 1` of the concepts of a client at all time steps; `-` is unknown.
+
+    Args:
+        concepts: at each time step; `read_concepts` reads them again.
+    """
+    return " ".join("-" if concept is None else str(concept) for concept in concepts)
+
+
 def read_concepts(text: str) -> tuple[int | None, ...]:
     """Concepts of a client at all time steps from text such as `0 1 1`; `-` is unknown.
 

@@ -73,8 +73,6 @@ def compare(
         paired,
         read_results,
     )
-    from experiments.runs.index import read_index
-    from experiments.runs.run_folder import NOTHING_TO_TELL, shares_group
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
     results, screen = gather(folders), console()
@@ -92,10 +90,20 @@ def compare(
 
         write_aside(html, render(folders))
         typer.echo(f"page {html}", err=True)
-    if any(shares_group(folder, read_index(folder).pairs) for folder in folders):
-        typer.echo(f"note: without ARI where {NOTHING_TO_TELL}", err=True)
+    _tell_shared_groups(folders)
     if len(scenarios) > 1:
         typer.echo(f"note: these are different scenarios: {', '.join(scenarios)}", err=True)
+
+
+def _tell_shared_groups(folders: list[Path]) -> None:
+    from experiments.runs.index import read_index
+    from experiments.runs.plan import read_description
+    from experiments.runs.run_folder import nothing_to_tell, shares_group
+
+    shared = [folder for folder in folders if shares_group(folder, read_index(folder).pairs)]
+    streams = {read_description(folder).get("data", {}).get("steps", 1) > 1 for folder in shared}
+    for stream in sorted(streams):
+        typer.echo(f"note: without ARI where {nothing_to_tell(stream=stream)}", err=True)
 
 
 def _tell_failures(folders: list[Path]) -> None:

@@ -10,9 +10,11 @@ from experiments.reports.compare import lengths, lettered, paired
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
 from experiments.reports.pictures.method_styles import has_style_of_run
+from experiments.reports.pictures.time_steps import Stream
 from experiments.reports.results_table import agreement_table, results_table
 from experiments.reports.round_history import FirstStates
 from experiments.reports.run_warnings import folder_warnings, notes, round_warnings
+from experiments.reports.terms import TRUE_GROUP
 from experiments.runs.run_folder import RunFolder
 
 
@@ -31,11 +33,14 @@ def render(folders: Sequence[Path]) -> str:
     }
     joined, first = joined_runs(runs), {r: FirstStates.of(run) for r, run in runs.items()}
     scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
+    kinds = {Stream.of(run).kind for run in runs.values()}
+    group = kinds.pop() if len(kinds) == 1 else TRUE_GROUP
     same, long = paired(folders), lengths(folders)
     return render_page(
         "compare.html.jinja",
         "Comparison – bcfl",
         scenarios=scenarios,
+        group=group,
         runs=[
             (letter, folder.resolve().name, runs[letter].description.get("command", ""))
             for letter, folder in lettered(folders).items()
@@ -61,7 +66,7 @@ def render(folders: Sequence[Path]) -> str:
         table=results_table(joined, paired=same),
         averaged=averaged(long.values()),
         agreement=agreement_table(joined, paired=same),
-        pictures=score_pictures(joined),
+        pictures=score_pictures(joined, group),
         styled=has_style_of_run(joined.methods),
     )
 

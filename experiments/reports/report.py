@@ -113,6 +113,7 @@ def render(run: RunFolder) -> str:
         f"{name} – bcfl report",
         name=name,
         headline=headline(run),
+        group=Stream.of(run).kind,
         command=run.description.get("command", ""),
         seeds=", ".join(map(str, run.description.get("seeds", []))),
         unfinished=[m for m in run.rounds if m not in run.summary and m not in absent],

@@ -18,6 +18,8 @@ class Term(NamedTuple):
     better: int = 0
 
 
+TRUE_GROUP = "true group"
+"""What clients have in common, where these are not the concepts of a stream."""
 AUROC = (
     "area under the ROC curve: the probability that one to be detected has a higher score than one "
     "not to be; 0.5 is chance."
@@ -99,13 +101,18 @@ TERMS: dict[str, Term] = {
 """By heading."""
 
 
-def explained(headings: Iterable[str]) -> dict[str, str]:
+def explained(headings: Iterable[str], group: str = TRUE_GROUP) -> dict[str, str]:
     """The meaning of each heading that has one, in their order.
 
     Args:
         headings: of the columns of a table.
+        group: what the true groups of clients are called.
     """
-    return {heading: TERMS[heading].meaning for heading in headings if heading in TERMS}
+    return {
+        heading: TERMS[heading].meaning.replace(TRUE_GROUP, group)
+        for heading in headings
+        if heading in TERMS
+    }
 
 
 def better(heading: str) -> int:

@@ -28,10 +28,6 @@ GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 
 AGREEMENT = ("ari", "ami", "homogeneity", "completeness")
 """Scores of clusters beside true groups."""
-NOTHING_TO_TELL = (
-    "at each time step all clients are of one true group (one concept), so that agreement such as "
-    "ARI tells nothing of the methods"
-)
 
 
 class NoRunError(ValueError):
@@ -225,6 +221,18 @@ def without_agreement(
         }
         for method, metrics in summary.items()
     }
+
+
+def nothing_to_tell(*, stream: bool) -> str:
+    """What follows where all clients share a true group.
+
+    Args:
+        stream: whether the true groups are the concepts of a stream.
+    """
+    shared = "at each time step all clients are of one concept"
+    if not stream:
+        shared = "all clients are of one true group"
+    return f"{shared}, so that agreement such as ARI tells nothing of the methods"
 
 
 def shares_group(folder: Path, pairs: Iterable[Pair]) -> bool:

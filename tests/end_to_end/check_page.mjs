@@ -98,7 +98,7 @@ const used = await tab.evaluate(() => {
   }
   return result;
 });
-for (const [name, selector] of [["client", '[id^="graph-"] [data-client]'], ["line", '[id^="moves-"][data-client]'], ["round", "[data-round] path"], ["cell", "[data-cells]"]]) {
+for (const [name, selector] of [["client", '[id^="graph-"] [data-client]'], ["tile", '[id^="partition-tiles-concept-"] [data-client]'], ["line", '[id^="moves-"][data-client]'], ["round", "[data-round] path"], ["cell", "[data-cells]"]]) {
   const target = await tab.$(selector);
   if (!target) continue;
   await target.scrollIntoView();
@@ -113,12 +113,25 @@ for (const [name, selector] of [["client", '[id^="graph-"] [data-client]'], ["li
   await tab.mouse.move(x, y);
   used[name] = await tab.evaluate(() => {
     const tip = document.getElementById("tip");
-    const marks = [...document.querySelectorAll(".marks :is(circle, path)")].map((mark) => {
+    const marks = [...document.querySelectorAll(".marks :is(circle, rect, path)")].map((mark) => {
       const { stroke, strokeWidth } = getComputedStyle(mark);
-      const kind = mark.localName === "circle" ? "ring" : mark.parentNode.classList[0];
+      const kind = { circle: "ring", rect: "frame" }[mark.localName] ?? mark.parentNode.classList[0];
       return { figure: mark.closest('[id$="-figure_1"]').id.split("-")[0], kind, width: parseFloat(strokeWidth), stroke };
     });
-    return { hidden: tip.hidden, text: tip.textContent, marks, ink: getComputedStyle(document.body).color,
+    // What a mark around a tile leaves free: its inside, and all beyond its outer edge.
+    const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const grown = (mark, by) => {
+      const { x, y, width, height } = mark.getBBox();
+      return { left: x - by, right: x + width + by, top: y - by, bottom: y + height + by };
+    };
+    const digits = [...document.querySelectorAll('[id*="-digits-concept-"] use')].filter((use) => use.getClientRects().length);
+    const covered = [...document.querySelectorAll('[id^="partition-"] .marks :is(circle, rect)')].flatMap((mark) => {
+      const half = parseFloat(getComputedStyle(mark).strokeWidth) / 2;
+      const [inner, outer] = [grown(mark, -half), grown(mark, half)];
+      return digits.map((digit) => grown(digit, 0)).filter((box) => meets(box, outer)
+        && (mark.localName === "circle" || box.left < inner.left || box.right > inner.right || box.top < inner.top || box.bottom > inner.bottom));
+    }).length;
+    return { hidden: tip.hidden, text: tip.textContent, marks, covered, digits: digits.length, ink: getComputedStyle(document.body).color,
       same: document.querySelectorAll('[id^="graph-"] .same').length };
   });
   if (screenshots) await tab.screenshot({ path: `${screenshots}/hover-${name}.png` });

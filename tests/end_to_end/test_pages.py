@@ -136,12 +136,17 @@ STREAM = {
 }
 
 
-def test_the_slider_of_a_stream_shows_the_concepts_of_the_round(tmp_path):
+def test_a_stream_shows_the_concepts_of_the_round_and_marks_leave_digits_free(tmp_path):
     scenario = from_table(STREAM)
     plan = Plan(scenario=scenario, device="cpu", threads=1, jobs=1, command="bcfl run drift")
     setup = Experiment(scenario=scenario, device="cpu")
     start(plan, tmp_path / "run", setup, RunCallbacks())
-    last, first, middle = seen(write_report(tmp_path / "run"))["rounds"]
+    used = seen(write_report(tmp_path / "run"))
+    assert used["tile"]["digits"] == 18
+    assert used["tile"]["covered"] == 0, "frames leave the digits on tiles free"
+    frames = [mark["stroke"] for mark in used["tile"]["marks"] if mark["kind"] == "frame"]
+    assert Counter(frames)[used["tile"]["ink"]] == 2, "all but the one that is pointed at"
+    last, first, middle = used["rounds"]
     steps = {"6 of 6, time step 2": last, "1 of 6, time step 0": first}
     for text, shown in (steps | {"3 of 6, time step 1": middle}).items():
         assert shown["text"] == text
@@ -208,6 +213,7 @@ def test_a_table_with_marks_spreads_and_long_names_fits(tmp_path):
     assert sum(cell.best for cell in table.rows["bcfl-g-fedopt"]) == len(SCORES) + len(ERRORS)
     values = {"scenarios": [], "warnings": [], "notes": [], "runs": [("A", "wide", "")]}
     values |= {"table": table, "agreement": None, "styled": False}
+    values |= {"group": "true group", "averaged": "Scores are means."}
     values["pictures"] = dict.fromkeys(("curves", "scores", "cost"))
     page = tmp_path / "page.html"
     page.write_text(render_page("compare.html.jinja", "wide", **values), encoding="utf-8")

@@ -88,6 +88,7 @@ def _pairs(run: RunFolder) -> Picture | None:
         f"calibration error {_spread(scores[m], 'association_ece')}"
         for m in shown
     }
+    group = "concept" if stream.concepts else "group"
     caption = (
         "Look for points below the diagonal at the right (pairs joined too confidently) and above "
         "it at the left (pairs parted too confidently). Above each panel: log loss (nats per pair) "
@@ -95,12 +96,12 @@ def _pairs(run: RunFolder) -> Picture | None:
         "intervals of a bootstrap over clients."
     )
     return Picture.of(
-        lambda: draw_association_reliability(shown, notes=notes),
+        lambda: draw_association_reliability(shown, notes=notes, group=group),
         "pairs",
         f"Share of pairs of one {stream.kind} against their co-association probability, by method",
         " ".join(filter(None, [caption, stream.note, perfect])),
         trust_tips.pair_tips(shown),
-        narrow=lambda: draw_association_reliability(shown, columns=1, notes=notes),
+        narrow=lambda: draw_association_reliability(shown, columns=1, notes=notes, group=group),
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bcfl import FederationState
+from bcfl.analysis import Groups
 from bcfl.drawing import NARROW, Palette
 from bcfl.hypotheses import Snapshot
 from experiments.datasets import DataError
@@ -29,7 +30,6 @@ from experiments.runs.runner import Experiment
 if TYPE_CHECKING:
     from experiments.partitions import Partition
 
-Groups = Mapping[str, int | None]
 MOST_CLUSTERS = 24
 """Maximum number of clusters of a heat map."""
 SCALE = (

@@ -44,8 +44,8 @@ def _objectives(run: RunFolder) -> Picture | None:
         run.methods,
         "objectives",
         "Objectives of clustering and of learning over rounds, by method",
-        "Look for whether both fall in every round, which the convergence analysis of WeCFL "
-        "promises for small learning rates. C: mean squared distance of local models from the "
+        "Look for whether both fall in every round, which Ma (2023) proves for WeCFL with "
+        "small learning rates. C: mean squared distance of local models from the "
         "model of their cluster; F: mean training loss of the clusters' models.",
         TimeSteps.of(run),
     )
@@ -84,12 +84,23 @@ def _temperature(run: RunFolder) -> Picture | None:
         steps.marked(lambda: temperature.draw_temperature(series, run.methods)),
         "temperature",
         "Clustering temperature over rounds, by method",
-        "Look for the first rise: it triggers the clustering of OCFL. The temperature is high "
-        "where client updates diverge (0: parallel, 1: opposite), each from the model that its "
-        f"client started from. {points} Methods with identical values share a line.{steps.caption}",
+        f"{_look(run)} It is high where client updates diverge (0: parallel, 1: opposite), each "
+        f"from the model that its client started from. {points} Methods with identical values "
+        f"share a line.{steps.caption}",
         curves.round_tips([panel]),
         narrow=steps.marked(lambda: curves.draw_narrow_curves([panel], run.methods)),
     )
+
+
+def _look(run: RunFolder) -> str:
+    """What a rise of the clustering temperature means: where OCFL waits for it, it clusters."""
+    at_round = run.scenario.get("federation", {}).get("shot_round") not in (None, "none")
+    one_shot = [method for method in run.methods if method.startswith("ocfl-")]
+    waiting = [m for m in one_shot if not at_round and "shot_round" not in m]
+    if not waiting:
+        return "Look for rises of the temperature: updates of clients then agree less."
+    names = ", ".join(waiting)
+    return f"Look for the first rise of the temperature: it starts the clustering of {names}."
 
 
 def _segments(run: RunFolder) -> Picture | None:

@@ -43,7 +43,7 @@ def all_pictures(
     """
     ancestries = with_alternatives(run.lineages())
     return {
-        **score_pictures(run),
+        **score_pictures(run, Stream.of(run).kind),
         "graph": _client_graph(run),
         "sizes": _cluster_sizes(run),
         "ribbons": _ribbons(ancestries, TimeSteps.of(run)),
@@ -87,7 +87,7 @@ def _client_graph(run: RunFolder) -> Picture | None:
     if len(picture.groups) < picture.num_clients:
         notes.append(
             f"A subsample of {len(picture.groups)} of {picture.num_clients:,} clients, stratified "
-            "by group."
+            f"by {'concept' if picture.palette.change else 'group'}."
         )
     return Picture.of(
         lambda: draw_client_graphs(picture),
@@ -210,7 +210,7 @@ def _hypotheses(run: RunFolder) -> Picture | None:
         recorded(run, "log_captured_mass"),
         recorded(run, "effective_hypotheses"),
     )
-    names = [
+    panels = [
         curves.Panel(
             name="mass",
             title="log captured mass, nats",
@@ -227,14 +227,18 @@ def _hypotheses(run: RunFolder) -> Picture | None:
             limits=(1.0, 2.0),
         ),
     ]
+    look = {
+        "mass": "Look at how far the mass stays below 0: its exponential is the share of the "
+        "posterior mass of all associations that the kept ones capture, given the previous round; "
+        "methods that capture all of it are omitted.",
+        "effective": f"{'An' if panels[0].series else 'Look for an'} effective number near 1: one "
+        "hypothesis has almost all the weight; methods that never keep more than one are omitted.",
+    }
     return curves.picture(
-        names,
+        panels,
         run.methods,
         "hypotheses",
-        "Captured mass and effective number of hypotheses over rounds",
-        "Look at how far the mass stays below 0: its exponential is the share of the posterior "
-        "mass of all associations that the kept ones capture, given the previous round. Omitted "
-        "there: methods that capture all of it; in the effective number: methods that never keep "
-        "more than one hypothesis.",
+        f"{curves.named(panels)} over rounds",
+        " ".join(look[panel.name] for panel in panels if panel.series),
         TimeSteps.of(run),
     )

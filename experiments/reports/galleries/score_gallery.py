@@ -10,13 +10,19 @@ from numpy.typing import NDArray
 
 from experiments.reports.pictures import cost, curves
 from experiments.reports.pictures.drawing import Picture
-from experiments.reports.pictures.time_steps import TimeSteps
-from experiments.runs.run_folder import NOTHING_TO_TELL, RunFolder
+from experiments.reports.pictures.time_steps import CONCEPT, TimeSteps
+from experiments.reports.terms import TRUE_GROUP
+from experiments.runs.run_folder import RunFolder, nothing_to_tell
 
 
-def score_pictures(run: RunFolder) -> dict[str, Picture | None]:
-    """Learning curves and costs by name, None where the run has no data for one."""
-    return {"curves": _curves(run), "scores": _scores(run), "cost": _cost(run)}
+def score_pictures(run: RunFolder, group: str = TRUE_GROUP) -> dict[str, Picture | None]:
+    """Learning curves and costs by name, None where the run has no data for one.
+
+    Args:
+        run: the run.
+        group: what the true groups of clients are called.
+    """
+    return {"curves": _curves(run, group), "scores": _scores(run), "cost": _cost(run)}
 
 
 def recorded(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
@@ -31,7 +37,7 @@ def recorded(run: RunFolder, field: str, factor: float = 1.0) -> curves.Series:
     return {m: values for m, values in series.items() if np.isfinite(values).any()}
 
 
-def _curves(run: RunFolder) -> Picture | None:
+def _curves(run: RunFolder, group: str) -> Picture | None:
     panels = [
         curves.Panel(
             name="accuracy",
@@ -49,23 +55,21 @@ def _curves(run: RunFolder) -> Picture | None:
     ]
     several = any(len(run.seeds(method)) > 1 for method in run.methods)
     band = " Line: mean over seeds; band: minimum to maximum." if several else ""
-    both = all(panel.series for panel in panels)
-    why = (
-        f"{NOTHING_TO_TELL[0].upper()}{NOTHING_TO_TELL[1:]}; it is left out."
-        if run.one_group
-        else "True groups are unknown, so agreement with them cannot be scored."
-    )
-    look = (
-        "Look for methods that recover the true groups early (index 1): their accuracy should rise "
-        "at the same time."
-        if both
-        else f"Look for when the methods diverge and whether they still improve at the end. {why}"
-    )
+    accuracy, agreement = (bool(panel.series) for panel in panels)
+    early = f"Look for methods that recover the {group}s early (index 1)"
+    if agreement:
+        look = f"{early}: their accuracy should rise at the same time." if accuracy else f"{early}."
+    else:
+        why = f"{group.capitalize()}s are unknown, so agreement with them cannot be scored."
+        if run.one_group:
+            told = nothing_to_tell(stream=group == CONCEPT)
+            why = f"{told[0].upper()}{told[1:]}; it is left out."
+        look = f"Look for when the methods diverge and whether they still improve at the end. {why}"
     return curves.picture(
         panels,
         run.methods,
         "curves",
-        "Accuracy and adjusted Rand index over rounds, one line per method",
+        f"{curves.named(panels)} over rounds, one line per method",
         f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
         TimeSteps.of(run),
     )
@@ -87,13 +91,18 @@ def _scores(run: RunFolder) -> Picture | None:
             zoom=True,
         ),
     ]
+    look = "Look for a likelihood that still gets better at the end."
+    if all(panel.series for panel in panels):
+        look = (
+            "Look for a likelihood that gets worse while F1 still rises: predictions become "
+            "overconfident."
+        )
     return curves.picture(
         panels,
         run.methods,
         "scores",
-        "Macro-F1 and negative log-likelihood over rounds, one line per method",
-        "Look for a likelihood that gets worse while F1 still rises: predictions become "
-        "overconfident. The first rounds may lie outside the axis.",
+        f"{curves.named(panels)} over rounds, one line per method",
+        f"{look} The first rounds may lie outside the axis.",
         TimeSteps.of(run),
     )
 

@@ -72,7 +72,7 @@ def draw_stream(
 def stream_tips(
     concepts: Concepts, counts: Mapping[str, NDArray[np.int64]] | None
 ) -> dict[str, list[tuple[str, str]]]:
-    """Client and text of each circle and tile, by id of its group.
+    """Client and text of each circle and tile, by id of its group; digits on tiles have none.
 
     Args:
         concepts: of the clients at each time step.
@@ -89,7 +89,7 @@ def stream_tips(
             for step, own in enumerate(concepts[name])
             if own == concept
         ]
-        tips |= {_tiles(concept, part): texts for part in ("tiles", "digits")}
+        tips[_tiles(concept)] = texts
     return tips
 
 

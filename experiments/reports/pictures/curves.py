@@ -68,6 +68,16 @@ class Panel:
     points: bool = False
 
 
+def named(panels: Sequence[Panel]) -> str:
+    """The quantities of those panels that have values, as the beginning of a title.
+
+    Args:
+        panels: of a figure.
+    """
+    names = " and ".join(panel.title.partition(",")[0] for panel in panels if panel.series)
+    return names[:1].upper() + names[1:]
+
+
 def picture(
     panels: Sequence[Panel],
     methods: Sequence[str],

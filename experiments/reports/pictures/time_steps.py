@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bcfl.drawing import FAINT, Palette, read_concepts
+from experiments.reports.terms import TRUE_GROUP
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.run_folder import RunFolder, read_graph
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+CONCEPT = "concept"
 Concepts = Mapping[str, tuple[int | None, ...]]
 """Concept of each client at each time step, None where unknown."""
 
@@ -89,7 +91,7 @@ class Stream:
     @property
     def kind(self) -> str:
         """What the true groups of clients are called."""
-        return "concept" if self.concepts else "true group"
+        return CONCEPT if self.concepts else TRUE_GROUP
 
     @classmethod
     def of(cls, run: RunFolder) -> Stream:

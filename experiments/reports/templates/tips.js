@@ -27,7 +27,8 @@ const place = (left, top) => {
   tip.style.left = `${Math.max(scrollX + 4, Math.min(left, right))}px`;
   tip.style.top = `${top}px`;
 };
-// A client is marked wherever it is drawn: a ring around its marker, an outline around its bar, its line thick and on top.
+// A client is marked wherever it is drawn: a ring around its marker, a frame around its tile, which leaves the digit on it
+// and its neighbours free, an outline around its bar, its line thick and on top.
 const MARGIN = 2.2;
 const ringOf = (marker) => {
   const ring = document.createElementNS(marker.namespaceURI, "circle");
@@ -36,6 +37,14 @@ const ringOf = (marker) => {
   Object.entries(values).forEach(([name, value]) => ring.setAttribute(name, value));
   return ring;
 };
+const FRAME = 0.7;
+const frameOf = (tile) => {
+  const frame = document.createElementNS(tile.namespaceURI, "rect");
+  const { x, y, width, height } = tile.getBBox();
+  const values = { x: x - FRAME, y: y - FRAME, width: width + 2 * FRAME, height: height + 2 * FRAME };
+  Object.entries(values).forEach(([name, value]) => frame.setAttribute(name, value));
+  return frame;
+};
 const copyOf = (group, className) => {
   const copy = group.cloneNode(true);
   [copy, ...all("*", copy)].forEach((part) => ["id", "data-tip", "data-client"].forEach((name) => part.removeAttribute(name)));
@@ -43,6 +52,7 @@ const copyOf = (group, className) => {
   return copy;
 };
 const marksOf = (element) => {
+  if (element.closest('g[id*="-tiles-concept-"]')) return [frameOf(element)];
   const markers = element.localName === "g" ? all("use", element) : [element];
   if (markers.length) return markers.map(ringOf);
   const isLine = getComputedStyle(element.querySelector("path")).fill === "none";
@@ -64,7 +74,10 @@ const markClient = (target) => {
     if (element === target) marks.forEach((mark) => mark.classList.add("here"));
     layers.get(axes).append(...marks);
   }
-  layers.forEach((layer, axes) => axes.append(layer));
+  layers.forEach((layer, axes) => {
+    layer.append(...all(".here", layer));
+    axes.append(layer);
+  });
 };
 // Thin lines and small circles are pointed at from some pixels away.
 const AWAY = [2, -2, 4, -4];

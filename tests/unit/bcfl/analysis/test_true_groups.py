@@ -1,5 +1,6 @@
 """True groups of a stream after a round: everywhere those of its time step."""
 
+import json
 import re
 
 import networkx as nx
@@ -153,3 +154,8 @@ def test_groups_are_counted_over_all_time_steps():
     groups = TrueGroups({"a": (0, 2), "b": (0,), "c": (None,)}, num_steps=2, planned_rounds=4)
     assert number_of_groups(groups) == 2
     assert number_of_groups({"a": 3, "b": None}) == 1
+
+
+def test_groups_are_written_to_json_as_a_dictionary():
+    groups = TrueGroups({"ann": (0, 1), "bob": (None,)}, num_steps=2, planned_rounds=2, round=2)
+    assert json.dumps(dict(groups)) == '{"ann": 1, "bob": null}'

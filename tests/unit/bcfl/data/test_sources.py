@@ -129,7 +129,7 @@ class OnlyFirst(Dataset):
 
 
 def test_columns_of_samples_without_names_are_refused_before_reading():
-    with pytest.raises(TypeError, match="name columns, which samples of OnlyFirst have not"):
+    with pytest.raises(TypeError, match="samples of OnlyFirst have not; leave both out for pairs"):
         ClientData.from_dataset("c", OnlyFirst(), inputs="x")
     message = r"data must have columns with names, .*; got a OnlyFirst, whose .* of type tuple"
     with pytest.raises(TypeError, match=message):

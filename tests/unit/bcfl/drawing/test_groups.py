@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+import pytest
 from matplotlib.colors import to_hex
 
 from bcfl.drawing import FAINT, ClientGraph, GraphPicture, draw_client_graphs
-from bcfl.drawing.groups import Palette, read_concepts
+from bcfl.drawing.groups import Palette, concepts_text, read_concepts
 from bcfl.drawing.style import GROUP_COLOURS
 
 
@@ -13,7 +14,12 @@ def test_a_palette_has_the_groups_of_all_time_steps():
     clients = [{"group": 1, "concepts": "0 - 1"}, {"group": 1, "concepts": "0 3 1"}, {}]
     assert Palette.of_clients(clients) == Palette((0, 1, 3), change=True)
     assert Palette.of_clients([{"group": "4"}, {"group": -1}]) == Palette((-1, 4))
-    assert read_concepts("0 - 1") == (0, None, 1)
+
+
+@pytest.mark.parametrize(("concepts", "text"), [((0, None, 1), "0 - 1"), ((12,), "12"), ((), "")])
+def test_concepts_are_written_as_they_are_read(concepts, text):
+    assert concepts_text(concepts) == text
+    assert read_concepts(text) == concepts
 
 
 def test_palettes_join():

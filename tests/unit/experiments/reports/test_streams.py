@@ -19,7 +19,7 @@ from experiments.reports.galleries import client_gallery
 from experiments.reports.galleries.gallery import all_pictures
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.pictures.time_steps import Stream, TimeSteps
-from experiments.reports.report import headline
+from experiments.reports.report import headline, render
 from experiments.reports.results_table import agreement_table, results_table
 from experiments.reports.round_history import FirstStates, history
 from experiments.reports.uncertainty_page import render as uncertainty_page
@@ -236,8 +236,8 @@ def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
     assert not np.isfinite(shown.series("ifca", "ari")).any()
     assert (agreement_table(run) is None, agreement_table(shown)) == (False, None)
     assert "ARI" not in [column.title for column in results_table(shown).columns]
-    curves = score_pictures(shown)["curves"].caption
-    assert "all clients are of one true group (one concept), so that agreement such as" in curves
+    curves = score_pictures(shown, "concept")["curves"].caption
+    assert "At each time step all clients are of one concept, so that agreement such as" in curves
     assert "no edge joins" in all_pictures(shown, {})["graph"].caption
     assert "ARI" not in aligned(read_results(sequential)[1])[0]
     _, note = choose(sequential, None, None)
@@ -245,7 +245,20 @@ def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
     concepts = client_gallery.client_pictures(run, {})["partition"].caption
     assert concepts.startswith("Look for rows that differ: there, all clients change")
     page = compare_page([sequential])
-    assert "true groups early" not in page
+    assert "early" not in page
+
+
+def test_pages_of_a_stream_call_the_groups_of_clients_concepts(folder, sequential, plain_figures):
+    for page in (
+        render(RunFolder.read(folder)),
+        compare_page([folder]),
+        compare_page([sequential]),
+    ):
+        assert "true group" not in page.partition("<script>")[0].lower()
+        assert "concept" in page
+    pictures = all_pictures(RunFolder.read(folder), FirstStates.of(RunFolder.read(folder)).states)
+    assert "recover the concepts early" in pictures["curves"].caption
+    assert "true group" not in " ".join(p.caption + p.title for p in pictures.values() if p)
 
 
 def test_a_run_of_several_concepts_at_a_time_is_scored_by_agreement(folder, read):

@@ -151,6 +151,21 @@ def test_only_runs_with_the_data_show_a_figure(make_run, asymmetric):
     assert "fedavg, bcfl-g" in shown["temperature"].svg
 
 
+@pytest.mark.parametrize(
+    ("methods", "look"),
+    [
+        (["fedavg", "bcfl-g"], "Look for rises of the temperature"),
+        (["ocfl-kmeans", "bcl"], "it starts the clustering of ocfl-kmeans. "),
+        (["ocfl-kmeans[shot_round=2]"], "Look for rises of the temperature"),
+    ],
+)
+def test_a_rise_of_the_temperature_triggers_what_waits_for_it(methods, look, make_run):
+    folder = make_run(methods=methods, facts={"clustering_temperature": 0.4})
+    caption = family_pictures(RunFolder.read(folder))["temperature"].caption
+    assert look in caption
+    assert "OCFL" not in caption
+
+
 def test_a_damaged_graph_is_named(make_run):
     folder = make_run()
     (folder / "bcfl-g" / "seed-0" / "support.graphml").write_text("<graphml")

@@ -77,11 +77,11 @@ def test_numbers_of_two_letters_are_as_high_as_those_of_one():
     assert sizes["digits-concept--1"] > 3 * sizes["digits-concept-1"]
 
 
-def test_each_tile_and_circle_has_the_text_of_its_client():
+def test_each_tile_and_circle_has_the_text_of_its_client_and_digits_have_none():
     counts = {name: np.array([number, 1]) for number, name in enumerate("abcd", start=2)}
     tips = concepts.stream_tips(CONCEPTS, counts)
     svg = with_tips(inline_svg(lambda: concepts.draw_stream(CONCEPTS, counts), "p", "t"), "p", tips)
     for text in ("time step 0: concept 1", "time step 1: concept 0", "class 0: 2 samples"):
         assert f'data-client="a" data-tip="a&#10;{text}"' in svg
-    assert svg.count('data-tip="b&#10;time step 2: concept 1"') == 2  # tile and digit
-    assert svg.count("data-tip") == 8 + 2 * 11
+    assert svg.count('data-tip="b&#10;time step 2: concept 1"') == 1
+    assert svg.count("data-tip") == 8 + 11
