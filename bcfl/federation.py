@@ -366,6 +366,7 @@ class Federation:
             logged=logged,
             pooling=self.method.pooling,
             columns=self.columns,
+            classes=self.classes,
             settings=self.settings,
         )
 
@@ -374,6 +375,11 @@ class Federation:
         """Names of the columns of the clients' inputs, where these have names."""
         known = [data.columns for data in self.clients if data.columns]
         return next((names for names in known if not are_numbered(names)), next(iter(known), ()))
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels of the classes in the order of their numbers, where clients were given labels."""
+        return next((data.classes for data in self.clients if data.classes), ())
 
     @property
     def settings(self) -> dict[str, Any]:
