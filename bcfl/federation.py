@@ -30,6 +30,7 @@ from bcfl.executors import (
 )
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Centralised, Policy
+from bcfl.policies.wrappers.policy_wrapper import asked_by
 from bcfl.rounds.arguments import (
     as_method,
     check_callables,
@@ -183,7 +184,8 @@ class Federation:
         if self.privacy is not None:
             if self._pools:
                 raise ValueError(f"privacy: {self.method.name!r} pools the clients' samples")
-            check_private(self.model, self.method.policy.objective)
+            policy = self.method.policy
+            check_private(self.model, policy.objective, asked_by(policy))
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
