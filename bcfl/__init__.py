@@ -13,7 +13,8 @@ Start here:
   methods by what they are for.
 
 Further names: `bcfl.Objective` says how clients train, `bcfl.Model` describes a network in detail,
-and `bcfl.Prediction` is what a run predicts. `bcfl.HypothesisSet`, `bcfl.Hypothesis` and
+`bcfl.Privacy` says how clients randomise what they send, and `bcfl.Prediction` is what a run
+predicts. `bcfl.HypothesisSet`, `bcfl.Hypothesis` and
 `bcfl.Association` are the posterior. Methods of your own are made of `bcfl.policies` and
 `bcfl.trackers`. Everything is loaded when it is first used.
 """
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from bcfl.architecture.model import BlockSpec, Model
     from bcfl.data.clients import ClientData
     from bcfl.data.view import View
+    from bcfl.executors.privacy import Privacy
     from bcfl.federation import Federation
     from bcfl.hypotheses.association import Association
     from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet
@@ -57,6 +59,7 @@ _NAMES = {
     "Objective": "bcfl.protocol.objective",
     "Prediction": "bcfl.analysis.prediction.mixture",
     "PredictionRule": "bcfl.protocol.prediction_rule",
+    "Privacy": "bcfl.executors.privacy",
     "RoundRecord": "bcfl.rounds.state",
     "Run": "bcfl.analysis.run",
     "View": "bcfl.data.view",
@@ -77,6 +80,7 @@ __all__ = [
     "Objective",
     "Prediction",
     "PredictionRule",
+    "Privacy",
     "RoundRecord",
     "Run",
     "View",

@@ -30,6 +30,7 @@ from bcfl.executors import (
 )
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Centralised, Policy
+from bcfl.policies.wrappers.policy_wrapper import asked_by
 from bcfl.rounds.arguments import (
     as_method,
     check_callables,
@@ -183,7 +184,8 @@ class Federation:
         if self.privacy is not None:
             if self._pools:
                 raise ValueError(f"privacy: {self.method.name!r} pools the clients' samples")
-            check_private(self.model, self.method.policy.objective)
+            policy = self.method.policy
+            check_private(self.model, policy.objective, asked_by(policy))
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
@@ -366,6 +368,7 @@ class Federation:
             logged=logged,
             pooling=self.method.pooling,
             columns=self.columns,
+            classes=self.classes,
             settings=self.settings,
         )
 
@@ -374,6 +377,11 @@ class Federation:
         """Names of the columns of the clients' inputs, where these have names."""
         known = [data.columns for data in self.clients if data.columns]
         return next((names for names in known if not are_numbered(names)), next(iter(known), ()))
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels of the classes in the order of their numbers, where clients were given labels."""
+        return next((data.classes for data in self.clients if data.classes), ())
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ PARTS = {
 
 SUBJECTS = {
     "bcfl": {
-        "A federation": "Federation ClientData Model Objective methods",
+        "A federation": "Federation ClientData Model Objective Privacy methods",
         "Results of a run": "Run Prediction analysis",
         "The posterior over associations": "HypothesisSet Hypothesis Association",
         "Details of data, models and predictions": "View BlockSpec PredictionRule",

@@ -131,16 +131,18 @@ def check_averaged(rule: RobustMean, objective: Objective, fusion: FusionRule) -
     Raises:
         ValueError: the models are not averaged, or not wholly sent.
     """
-    needs = f"a robust mean, {rule!r}, needs"
+    needs = []
     if objective.reports_precision:
-        raise ValueError(
-            f"{needs} models that are averaged: curvature must be 'samples' or 'uniform', got "
+        needs.append(
+            "models that are averaged: curvature must be 'samples' or 'uniform', got "
             f"{objective.curvature!r}, by which Gaussians are fused parameter by parameter"
         )
     if fusion != "precision_weighted":
-        raise ValueError(f"{needs} fusion 'precision_weighted', got {fusion!r}")
+        needs.append(f"fusion 'precision_weighted', got {fusion!r}")
     if objective.upload is not None:
-        raise ValueError(f"{needs} all parameters of each client, got {objective.upload!r}")
+        needs.append(f"all parameters of each client, got {objective.upload!r}")
+    if needs:
+        raise ValueError(f"a robust mean, {rule!r}, needs {'; and '.join(needs)}")
 
 
 def _check_weighting(weighting: str) -> None:

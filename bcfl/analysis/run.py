@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from bcfl.analysis import export, graphs, metrics, plots, saving
 from bcfl.analysis.graphs import remembers_support, support_graph
 from bcfl.analysis.notebook import in_html
-from bcfl.analysis.prediction import classes, numbers, serving, tuning
+from bcfl.analysis.prediction import classes as of_classes
+from bcfl.analysis.prediction import numbers, serving, tuning
 from bcfl.analysis.prediction.ood import FeatureDensity
 from bcfl.analysis.rows import Row, round_row, to_dataframe
 from bcfl.analysis.true_groups import groups_after
@@ -75,6 +76,8 @@ class Run:
         pooling: how predictions of the models that serve a client are combined in tests.
         columns: names of the columns of the clients' inputs, where these have names; data frames
             given to `predict` and its siblings are read by them.
+        classes: labels of the classes, in the order of the predicted probabilities, where clients
+            were made with `classes`; `predict_new` then takes such labels.
         settings: of method, network and federation as plain values, for files and reports.
 
     Example:
@@ -96,6 +99,7 @@ class Run:
     logged: tuple[Row, ...] = ()
     pooling: Pooling = "probabilities"
     columns: tuple[Any, ...] = ()
+    classes: tuple[Any, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -378,10 +382,10 @@ class Run:
         return RoundExchange(self.executor, self.model, round).drive(steps)
 
     rule = cached_property(tuning.default_rule)
-    predict = classes.predict
+    predict = of_classes.predict
     predict_values = numbers.predict_values
     predict_new_values = numbers.predict_new_values
-    predict_new = classes.predict_new
+    predict_new = of_classes.predict_new
     network = serving.network
     tuned = tuning.tuned
 

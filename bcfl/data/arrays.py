@@ -15,6 +15,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from bcfl.runtime.numbers import places_of
+
 REAL_KINDS = "biuf"
 AS_COLUMNS = (
     "; values without an order become columns of 0 and 1, by one list of categories for all "
@@ -27,6 +29,8 @@ AS_CLASSES = (
     "`classes=classes` in ClientData.from_arrays and from_dataset"
 )
 """What to do about text in place of classes."""
+FROM_TEXT = "; numbers that are text become numbers by `.astype(float)`"
+"""What to do about text that numbers can be read from."""
 
 
 def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDArray[np.generic]:
@@ -39,13 +43,11 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
 
     Raises:
         TypeError: the values are complex, masked, sparse, ragged, or no numbers.
+        ValueError: some are missing, such as None.
     """
     if isinstance(values, Tensor):
         values = plain_tensor(values, what).numpy()
-    if np.ma.is_masked(values):
-        raise TypeError(
-            f"{what} must not be masked: fill masked entries, or leave out their samples"
-        )
+    _check_dense(values, what)
     try:
         array = np.asarray(values)
     except ValueError:
@@ -58,9 +60,60 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
     if array.dtype.kind not in REAL_KINDS:
         known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
         got = "text" if _has_text(array) else known.get(array.dtype.kind, "dates")
-        remedy = of_text if got == "text" else ""
+        if got == "objects":
+            check_present(array, what)
+        remedy = _remedy(array, of_text) if got == "text" else ""
         raise TypeError(f"{what} must be real numbers, got {got} ({array.dtype}){remedy}")
     return array
+
+
+def _check_dense(values: Any, what: str) -> None:  # noqa: ANN401 - of any library
+    """Check that values are neither masked nor a sparse matrix."""
+    if np.ma.is_masked(values):
+        places = places_of(np.ma.getmaskarray(values))
+        raise TypeError(
+            f"{what} must not be masked, got masked entries in {places}; fill them, or leave their "
+            "samples out"
+        )
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        raise TypeError(
+            f"{what} must be a dense array, got {described(values)}; `.toarray()` makes one"
+        )
+
+
+def check_present(values: NDArray[Any], what: str) -> None:
+    """Check that no value is missing: None, NaN, or what pandas has in their place.
+
+    Args:
+        values: (samples, ...) objects.
+        what: name of the values, for the message.
+
+    Raises:
+        ValueError: some are missing; the message says how many, and where the first of them is.
+    """
+    flags = [_is_missing(value) for value in values.flat]
+    if values.ndim and any(flags):
+        first = values.flat[flags.index(True)]
+        places = places_of(np.reshape(flags, values.shape), repr(first))
+        raise ValueError(
+            f"{what} must not be missing, got missing values in {places}; fill in such values, or "
+            "leave their samples out"
+        )
+
+
+def _is_missing(value: object) -> bool:
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _remedy(array: NDArray[Any], of_text: str) -> str:
+    """What to do about text; where it holds numbers alone, these can be read."""
+    try:
+        array.astype(float)
+    except (TypeError, ValueError):
+        return of_text
+    return FROM_TEXT + ", classes by `.astype(int)`" * (of_text not in ("", AS_COLUMNS))
 
 
 def _has_text(array: NDArray[Any]) -> bool:
@@ -80,7 +133,8 @@ def plain_tensor(values: Tensor, what: str) -> Tensor:
         TypeError: the tensor is sparse or quantized.
     """
     if values.layout is not torch.strided or values.is_quantized:
-        raise TypeError(f"{what} must be a dense tensor, got {values.layout}, {values.dtype}")
+        made = "" if values.is_quantized else "; `.to_dense()` makes one"
+        raise TypeError(f"{what} must be a dense tensor, got {values.layout}, {values.dtype}{made}")
     plain = values.detach().resolve_conj().resolve_neg().cpu()
     return plain.float() if plain.dtype in (torch.bfloat16, *_EIGHT_BITS) else plain
 
@@ -97,7 +151,7 @@ def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
 
     Raises:
         TypeError: see `real_array`.
-        ValueError: there is no axis of samples.
+        ValueError: a value is missing, or there is no axis of samples.
     """
     array = real_array(values, what, AS_COLUMNS)
     sizes = {2: torch.float16, 4: torch.float32}
@@ -105,18 +159,22 @@ def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
     return _copied(array, kept if array.dtype.kind == "f" else torch.float32, what)
 
 
-def targets_tensor(values: ArrayLike | Tensor, what: str = "targets") -> Tensor:
+def targets_tensor(
+    values: ArrayLike | Tensor, what: str = "targets", of_text: str = AS_CLASSES
+) -> Tensor:
     """A copy of targets; floating-point numbers keep their precision, others become int64.
 
     Args:
         values: (samples,) classes, (samples, outputs) numbers, or (samples, labels) of 0 and 1.
         what: name of the targets, for errors.
+        of_text: what to do about text, for errors.
 
     Raises:
         TypeError: see `real_array`.
-        ValueError: there is no axis of samples, or a whole number is too large for int64.
+        ValueError: a value is missing, there is no axis of samples, or a whole number is too large
+            for int64.
     """
-    array = real_array(values, what, AS_CLASSES)
+    array = real_array(values, what, of_text)
     if array.dtype.kind == "f":
         return inputs_tensor(array, what)
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
@@ -141,26 +199,46 @@ def class_numbers(
         TypeError: the classes are no sequence, or a label cannot be hashed.
         ValueError: the labels are no row, one is none of the classes, or a class is repeated.
     """
-    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
-        raise TypeError(f"classes must be a list of all labels, got {described(classes)}")
+    places = {label: place for place, label in enumerate(class_list(classes))}
     if isinstance(values, Tensor):
         values = plain_tensor(values, what).numpy()
-    known, labels = np.asarray(classes, object), np.asarray(values, object)
-    if known.ndim != 1 or labels.ndim != 1:
-        raise ValueError(
-            f"{what} and classes must be one label per sample and class, got shapes "
-            f"{labels.shape} and {known.shape}"
-        )
-    places = {label: place for place, label in enumerate(known.tolist())}
-    if len(places) < len(known):
-        raise ValueError(f"classes must be distinct, got {shortened(known.tolist())}")
-    others = [label for label in labels.tolist() if label not in places]
+    labels = np.asarray(values, object)
+    if labels.ndim != 1:
+        raise ValueError(f"{what} must be one label per sample, got shape {labels.shape}")
+    others = [index for index, label in enumerate(labels.tolist()) if label not in places]
     if others:
+        check_present(np.where([label in places for label in labels.tolist()], "", labels), what)
         raise ValueError(
-            f"{what} must be among the {len(places)} classes {shortened(known.tolist())}, got "
-            f"{others[0]!r}"
+            f"{what} must be among the {len(places)} classes {shortened(list(places))}, got "
+            f"{_plain(labels[others[0]])!r} in sample {others[0]} (from 0)"
         )
     return torch.tensor([places[label] for label in labels.tolist()], dtype=torch.int64)
+
+
+def class_list(classes: Sequence[Any]) -> tuple[Any, ...]:
+    """Labels of all classes, in the order of their numbers.
+
+    Args:
+        classes: all labels, each once.
+
+    Raises:
+        TypeError: the classes are no sequence, or a label cannot be hashed.
+        ValueError: they are no row, there is none, or one is repeated.
+    """
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise TypeError(f"classes must be a list of all labels, got {described(classes)}")
+    known = np.asarray(classes, object)
+    if known.ndim != 1 or not len(known):
+        raise ValueError(f"classes must be a row of labels, at least one, got shape {known.shape}")
+    labels = tuple(map(_plain, known.tolist()))
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"classes must be distinct, got {shortened(list(labels))}")
+    return labels
+
+
+def _plain(label: Any) -> Any:  # noqa: ANN401 - as it was given
+    """A label of numpy as one of Python, which is equal to it and reads better."""
+    return label.item() if isinstance(label, np.str_ | np.number | np.bool_) else label
 
 
 def described(value: object) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from reprlib import repr as shortened
 from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from bcfl.data.arrays import described
+from bcfl.data.arrays import class_list, described
 from bcfl.data.frames import are_numbered, named_columns, without_frame
 from bcfl.data.names import (
     TEST,
@@ -47,6 +49,8 @@ class ClientData:
             analysis only.
         columns: names of the columns of the inputs, where a data frame or data set names them; all
             clients of a federation must have them in the same order.
+        classes: labels of all classes, in the order of their numbers, where the targets were given
+            as such labels; all clients of a federation must have them in the same order.
 
     Raises:
         TypeError: the name is not a string, a view is not a `View`, or the group is not a whole
@@ -69,11 +73,13 @@ class ClientData:
     views: Mapping[str, View]
     group: int | None = None
     columns: tuple[Any, ...] = ()
+    classes: tuple[Any, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", checked_name(self.client))
         object.__setattr__(self, "group", checked_group(self.client, self.group))
         object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "classes", tuple(self.classes))
         if not isinstance(self.views, Mapping):
             raise TypeError(
                 f"client {self.client!r}: views must be a mapping from names to View, got "
@@ -176,7 +182,8 @@ class ClientData:
                 raise _of_view(error, client, name) from None
             except Exception as error:  # of arrays that are read when they are used
                 raise _of_view(error, client, name) from error
-        return cls(client, views, group, columns)
+        known = () if classes is None else class_list(classes)
+        return cls(client, views, group, columns, classes=known)
 
     @classmethod
     def from_dataset(  # noqa: PLR0913 - keywords with defaults
@@ -268,7 +275,8 @@ def sorted_clients(
     Raises:
         TypeError: something else than clients is given.
         ValueError: there is no client, or two clients have the same name, or one that of the pool,
-            or the columns of their inputs have other names or another order.
+            or the columns of their inputs, or the classes of their targets, have other names or
+            another order.
     """
     if not isinstance(clients, Iterable):
         raise TypeError(f"clients must be a sequence of ClientData, got {type(clients).__name__}")
@@ -289,6 +297,7 @@ def sorted_clients(
     if repeated:
         raise ValueError(f"client names must be distinct, got more than one of {repeated[:5]}")
     _check_columns(ordered)
+    _check_classes(ordered)
     return ordered
 
 
@@ -304,6 +313,21 @@ def _check_columns(clients: Sequence[ClientData]) -> None:
                 f"clients must have the same columns in the same order: {named[0].client!r} has "
                 f"{wanted}, {data.client!r} has {list(data.columns)}; select them, as in "
                 f"ClientData.from_dataset(..., inputs={wanted})"
+            )
+
+
+def _check_classes(clients: Sequence[ClientData]) -> None:
+    """Clients whose classes have labels have the same ones, in the same order."""
+    labelled = [data for data in clients if data.classes]
+    for data in labelled:
+        first = labelled[0]
+        if data.classes != first.classes:
+            union = list(dict.fromkeys(chain.from_iterable(each.classes for each in labelled)))
+            raise ValueError(
+                "clients must have the same classes in the same order, so that a class has one "
+                f"number everywhere: {first.client!r} has {shortened(list(first.classes))}, "
+                f"{data.client!r} has {shortened(list(data.classes))}; give each of them the one "
+                f"list of all classes, classes={shortened(union)}"
             )
 
 

@@ -117,6 +117,8 @@ def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa:
     shapes = sorted({array.shape[join is np.concatenate :] for array in arrays})
     if len(shapes) > 1:
         raise ValueError(f"samples must agree in shape, got {shapes[:3]}; pad or crop them before")
+    if len({array.dtype.kind in "US" for array in arrays}) > 1:
+        arrays = [array.astype(object) for array in arrays]  # else missing text becomes "nan"
     joined: NDArray[Any] = join(arrays)
     return joined
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.runtime.seeds import derive_seed
 
 NOT_PRIVATE = "has no stated sensitivity, so a client with differential privacy does not send it"
+OTHERS = "methods such as fedavg, ifca, wecfl and feddrift send no more than models and losses"
+"""What to do where an option does not help."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,30 +160,38 @@ def private_trouble(model: Model, objective: Objective) -> str:
         model: the architecture.
         objective: of local training.
     """
-    if model.layout.num_buffers:
-        return f"the running statistics of {model.name!r} cannot be randomised; use GroupNorm"
     if any(block.scope == "client" for block in model.blocks):
         return f"blocks of {model.name!r} that stay with clients cannot be randomised"
-    if objective.reports_precision:
-        return f"curvature {objective.curvature!r} {NOT_PRIVATE}; set it to 'samples' or 'uniform'"
     if objective.upload is not None:
         return f"the choice of parameters that are sent {NOT_PRIVATE}"
+    if model.layout.num_buffers:
+        return f"the running statistics of {model.name!r} cannot be randomised; use GroupNorm"
+    if objective.reports_precision:
+        return f"curvature {objective.curvature!r} {NOT_PRIVATE}; set it to 'samples' or 'uniform'"
     return ""
 
 
-def check_private(model: Model, objective: Objective) -> None:
-    """Check that clients can randomise the models that they train.
+def check_private(
+    model: Model, objective: Objective, asked: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Check that clients can randomise the models that they train, and all else that they send.
 
     Args:
         model: the architecture.
         objective: of local training.
+        asked: statistics that the method asks for besides losses, each with the option that avoids
+            it, or with empty text where none does; see
+            `bcfl.policies.wrappers.policy_wrapper.asked_by`.
 
     Raises:
         ValueError: they cannot.
     """
-    trouble = private_trouble(model, objective)
-    if trouble:
-        raise ValueError(f"privacy: {trouble}")
+    troubles = [f"{name} {NOT_PRIVATE}; set {option}" for name, option in asked.items()]
+    always = [f"{name} {NOT_PRIVATE}" for name, option in asked.items() if not option]
+    found = always[:1] or [*troubles, *filter(None, [private_trouble(model, objective)])]
+    if found:
+        others = f"; {OTHERS}" * any(NOT_PRIVATE in text for text in found)
+        raise ValueError(f"privacy: {'; and '.join(found)}{others}")
 
 
 def check_covered(failures: Iterable[str]) -> None:
@@ -195,7 +206,7 @@ def check_covered(failures: Iterable[str]) -> None:
     refused = next((text for text in failures if NOT_PRIVATE in text), None)
     if refused is not None:
         raise ValueError(
-            f"privacy: the method asks for more than trained models and losses: {refused}"
+            f"privacy: the method asks for more than trained models and losses: {refused}; {OTHERS}"
         )
 
 

@@ -39,6 +39,7 @@ from bcfl.executors import (
 from bcfl.federation import Federation
 from bcfl.flower.folder import DeploymentFolder
 from bcfl.policies import Centralised
+from bcfl.policies.wrappers.policy_wrapper import asked_by
 from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
@@ -117,7 +118,8 @@ class Deployment:
             )
         checked_threads(self.threads)
         if self.privacy is not None:
-            check_private(self.network, self.method.policy.objective)
+            policy = self.method.policy
+            check_private(self.network, policy.objective, asked_by(policy))
         present = participants(names, self.client_fraction, self.seed, 0)
         self.method.check(len(names), len(present))
         self.method.check_rounds(self.method.starts, len(present), range(int(self.rounds)))

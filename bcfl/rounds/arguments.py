@@ -146,9 +146,7 @@ def checked_privacy(privacy: Privacy | None) -> Privacy | None:
         TypeError: it is of another type.
     """
     if not isinstance(privacy, Privacy | None):
-        raise TypeError(
-            f"privacy must be a bcfl.executors.Privacy or None, got {as_given(privacy)}"
-        )
+        raise TypeError(f"privacy must be a bcfl.Privacy or None, got {as_given(privacy)}")
     return privacy
 
 

@@ -7,6 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -70,11 +71,25 @@ def check_finite(values: NDArray[Any], what: str) -> None:
     odd = ~np.isfinite(values)
     if not odd.any():
         return
-    samples = np.flatnonzero(odd.reshape(len(values), -1).any(axis=1))
-    first = tuple(int(index) for index in np.argwhere(odd)[0])
-    place = f" at {list(first[1:])}" if first[1:] else ""
     raise ValueError(
-        f"{what} must be finite, got NaN or inf in {len(samples)} of {len(values)} samples, the "
-        f"first of them {values[first]} in sample {first[0]} (from 0){place}; fill in such values, "
-        "or leave their samples out"
+        f"{what} must be finite, got NaN or inf in {places_of(odd, str(values[odd][0]))}; fill in "
+        "such values, or leave their samples out"
+    )
+
+
+def places_of(odd: NDArray[np.bool_], first: str = "") -> str:
+    """How many samples have odd entries, and where the first of these is, for messages.
+
+    Args:
+        odd: (samples, ...) whether an entry is odd, at least one.
+        first: the first of them, if it is to be said.
+    """
+    import numpy as np
+
+    count = int(odd.reshape(len(odd), -1).any(axis=1).sum())
+    sample, *rest = (int(index) for index in np.argwhere(odd)[0])
+    place = f" at {rest}" if rest else ""
+    return (
+        f"{count} of {len(odd)} samples, the first of them {first}{' ' * bool(first)}in sample "
+        f"{sample} (from 0){place}"
     )

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bcfl import ClientData
 from bcfl.data import TEST
 from bcfl.runtime import generator
 from experiments.datasets.dataset import Dataset
@@ -166,7 +165,7 @@ def tested_on(partition: Partition, kept: Kept) -> Partition:
             dropped += len(own) - len(chosen)
             views[TEST] = type(views[TEST])(views[TEST].inputs[chosen], views[TEST].targets[chosen])
             rows[TEST] = rows[TEST][chosen]
-        clients.append(ClientData(data.client, views, data.group))
+        clients.append(replace(data, views=views))
         indices[data.client] = rows
     left_out = {**partition.left_out, OTHER_HALF: dropped}
     return replace(partition, clients=tuple(clients), indices=indices, left_out=left_out)

@@ -8,7 +8,7 @@ from typing import Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl import ClientData, View
+from bcfl import View
 from bcfl.data import view_name
 from bcfl.runtime import check_whole, generator
 from experiments.config.options import chosen
@@ -172,8 +172,8 @@ def _joined(pieces: list[Partition], plan: NDArray[np.int64], samples: int) -> P
     return replace(
         first,
         clients=tuple(
-            ClientData(name, client.views, int(row[0]))
-            for (name, client), row in zip(clients.items(), plan, strict=True)
+            replace(data, views=clients[data.client].views, group=int(row[0]))
+            for data, row in zip(first, plan, strict=True)
         ),
         indices={name: client.rows for name, client in clients.items()},
         left_out={reason: count for reason, count in left_out.items() if count},

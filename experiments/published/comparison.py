@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
@@ -107,6 +108,11 @@ class Comparison:
     def has_results(self) -> bool:
         """Whether there is a number of ours."""
         return any(line.seeds for line in self.lines)
+
+    def measured_columns(self) -> list[list[Line]]:
+        """The lines of each column that has a number of ours."""
+        blocks = [list(block) for _, block in groupby(self.lines, lambda line: line.column.name)]
+        return [block for block in blocks if any(line.seeds for line in block)]
 
 
 def compare(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from experiments.config.variants import flattened
 from experiments.published.comparison import Cell, Comparison, Line, measured_table
 from experiments.published.table import SMALL, UNKNOWN
 from experiments.runs.files import write_aside
@@ -120,6 +121,7 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield from (f"{metric.name}: {metric.note}" for metric in table.metrics if metric.note)
     yield from _on_rows(comparison)
     yield from table.notes
+    yield from _on_grids(comparison)
     yield from _on_faults(comparison)
     for name, missing in comparison.missing.items():
         yield f"Data not here for column `{name}`: {', '.join(missing)}"
@@ -133,6 +135,27 @@ def _on_rows(comparison: Comparison) -> Iterator[str]:
     for row in rows:
         if row.note and (row.name in shown or not comparison.is_part):
             yield f"{row.name}: {row.note}"
+
+
+def _on_grids(comparison: Comparison) -> Iterator[str]:
+    """The values of each grid, and the methods whose choice is its least or greatest value."""
+    for key, values in comparison.table.grid.items():
+        if len(values) == 1:
+            continue
+        yield f"Grid of `{key}`: {', '.join(map(str, values))}"
+        for other, value in (("smaller", min(values)), ("larger", max(values))):
+            if places := list(_choosing(comparison, key, value)):
+                yield f"Chose {value}, so that a {other} value may be better: {'; '.join(places)}"
+
+
+def _choosing(comparison: Comparison, key: str, value: float) -> Iterator[str]:
+    """The methods that chose a value of an option, by column."""
+    for block in comparison.measured_columns():
+        done = [line for line in block if line.seeds]
+        chose = [line.name for line in done if flattened(line.row.options)[key] == value]
+        if chose:
+            names = "all methods" if len(chose) == len(done) > 1 else ", ".join(chose)
+            yield f"{names} ({block[0].column.heading})"
 
 
 def _on_faults(comparison: Comparison) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from statistics import fmean, median
 
@@ -22,14 +21,14 @@ ALIKE = 0.7
 TITLE = "# The papers' tables"
 INTRODUCTION = """Published values and those measured with this code. `bcfl reproduce` runs the
 units of a table, each of one column, method and seed, and `bcfl reproduce --all --write` writes
-these pages. *Columns* counts the columns for which something was measured, and *units* the units
-that were run. *Difference* is the measured value minus the published one, as a median over all
-cells of the first metric that have both, without known misprints. *Order* is Spearman's correlation
-of published and measured values over the methods of a column, for columns of at least four methods,
-as a mean over columns. The scale `small` shortens what a paper ran: values then differ, and only
-the order of methods can be compared. Each page says what was changed. The best measured value is in
-bold if paired Wilcoxon tests over seeds tell it from every other method of its column (Holm, level
-0.05), which takes nine seeds for ten methods.
+these pages. *Columns* counts the columns for which more than one method was measured, and *units*
+the units that were run. *Difference* is the measured value minus the published one, as a median
+over all cells of the first metric that have both, without known misprints. *Order* is Spearman's
+correlation of published and measured values over the methods of a column, for columns of at least
+four methods, as a mean over columns. The scale `small` shortens what a paper ran: values then
+differ, and only the order of methods can be compared. Each page says what was changed. The best
+measured value is in bold if paired Wilcoxon tests over seeds tell it from every other method of its
+column (Holm, level 0.05), which takes nine seeds for ten methods.
 """
 SUMMARY = "summary.md"
 """Of the folder of a paper's results: what they show, in a few sentences."""
@@ -97,16 +96,19 @@ def paper_page(comparisons: Sequence[Comparison], folder: Path) -> str:
 
 def _agreement(comparisons: Sequence[Comparison]) -> str:
     """How many tables have results, and how often the order of methods is that in print."""
-    measured = [each for each in comparisons if each.has_results]
-    orders = [order for each in measured if (order := _mean_order(each)) is not None]
-    text = f"{len(measured)} of {len(comparisons)} tables and figures have results."
+    measured = sum(each.has_results for each in comparisons)
+    text = f"{measured} of {len(comparisons)} tables and figures have results."
+    blocks = [block for each in comparisons for block in each.measured_columns()]
+    distinct = {tuple(ours for line in block for _, ours in _both(line)): block for block in blocks}
+    orders = [order for block in distinct.values() if (order := _order(block)) is not None]
     if not orders:
         return text
     alike = sum(order >= ALIKE for order in orders)
     return (
-        f"{text} The order of methods can be compared in {len(orders)} of them: its correlation "
-        f"with the published order is {median(orders):.2f} (median), from {min(orders):.2f} to "
-        f"{max(orders):.2f}, and at least {ALIKE} in {alike}."
+        f"{text} The order of methods can be compared in {len(orders)} of their columns, where "
+        "columns of the same runs count once: its correlation with the published order is "
+        f"{median(orders):.2f} (median), from {min(orders):.2f} to {max(orders):.2f}, and at least "
+        f"{ALIKE} in {alike}."
     )
 
 
@@ -116,7 +118,7 @@ def _section(comparison: Comparison, folder: Path) -> Iterator[str]:
     yield f"## {table.item}, scale `{scale}`"
     command = f"bcfl reproduce {table.name} --scale {scale}"
     yield f"\n{table.caption}. `{command}`; the whole table: {files}\n"
-    yield from in_columns([line for block in _with_results(comparison) for line in block])
+    yield from in_columns([line for block in comparison.measured_columns() for line in block])
     yield ""
     for picture in sorted((folder / table.name).glob(f"{scale}-figure-*.svg")):
         yield f"![{table.caption}]({table.name}/{picture.name})\n"
@@ -126,7 +128,7 @@ def _section(comparison: Comparison, folder: Path) -> Iterator[str]:
 def _summary(comparison: Comparison) -> str:
     table = comparison.table
     lines = comparison.lines
-    columns = f"{len(_with_results(comparison))}/{len(table.columns)}"
+    columns = f"{sum(map(_is_measured, comparison.measured_columns()))}/{len(table.columns)}"
     units = sum(len(line.seeds) for line in lines)
     differences = [ours - theirs for line in lines for theirs, ours in _both(line)]
     order = _mean_order(comparison)
@@ -143,10 +145,9 @@ def _summary(comparison: Comparison) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _with_results(comparison: Comparison) -> list[list[Line]]:
-    """The lines of each column that has a number of ours."""
-    blocks = [list(block) for _, block in groupby(comparison.lines, lambda line: line.column.name)]
-    return [block for block in blocks if any(line.seeds for line in block)]
+def _is_measured(block: Sequence[Line]) -> bool:
+    """Whether more than one method of a column has a number of ours, or the only one it has."""
+    return sum(bool(line.seeds) for line in block) >= min(2, len(block))
 
 
 def _both(line: Line) -> Iterator[tuple[float, float]]:
@@ -169,7 +170,9 @@ def signed(value: float, digits: int) -> str:
 
 def _mean_order(comparison: Comparison) -> float | None:
     """The mean correlation of its columns; None if none can be compared."""
-    orders = [order for block in _with_results(comparison) if (order := _order(block)) is not None]
+    orders = [
+        order for block in comparison.measured_columns() if (order := _order(block)) is not None
+    ]
     return fmean(orders) if orders else None
 
 

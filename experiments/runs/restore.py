@@ -63,6 +63,7 @@ class Restored:
             logged=self.rows,
             pooling=self.federation.method.pooling,
             columns=self.federation.columns,
+            classes=self.federation.classes,
             settings=self.federation.settings,
         )
 

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from bcfl import methods
 from bcfl.hypotheses.association import UNSEEN
 from bcfl.methods import COMBINATORS, RECIPES
 
@@ -93,3 +94,11 @@ def test_any_two_suffixes_combine(base, suffixes, federation):
 )
 def test_suffixes_combine(base, suffixes, federation):
     assert_runs(f"{base}-{suffixes}", federation)
+
+
+def test_all_that_a_robust_mean_needs_is_told_at_once():
+    both = r"curvature must be 'samples' or 'uniform', .*; and fusion 'precision_weighted', got 'n"
+    with pytest.raises(ValueError, match=both):
+        methods.build("bcfl-race-median", num_clusters=2)
+    options = {"curvature": "samples", "fusion": "precision_weighted"}
+    assert methods.build("bcfl-race-median", num_clusters=2, **options).aggregation.robust

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bcfl.methods import RECIPES
+from bcfl.policies.wrappers.policy_wrapper import asked_by
 from bcfl.protocol.requests import Score, Train
 
 PAGE = Path(__file__).parents[2] / "docs" / "threat-model.md"
@@ -51,6 +52,8 @@ def test_the_page_lists_what_clients_send(recipe, federation):
     overheard = Overheard(setup.engine)
     setup.run(rounds, executor=overheard)
     assert documented()[recipe.title] >= overheard.kinds
+    beyond = overheard.kinds - {"model", "precision", "loss", "chosen parameters"}
+    assert asked_by(setup.method.policy).keys() == beyond
 
 
 def test_the_page_lists_every_method_once():

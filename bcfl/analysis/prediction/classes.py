@@ -97,7 +97,7 @@ def predict_new(  # noqa: D417 - a method of Run
     Args:
         inputs: (samples, *input_shape) to predict.
         adaptation: the client's own inputs (few, *input_shape) and classes (few,), or labels (few,
-            labels).
+            labels). Where the clients were made with `classes`, so are these: labels of the list.
         predictive: as in `predict`.
         temperature: of the association, not of the predicted probabilities: 1 is Bayes' rule,
             `"mean"` divides the loss by the number of samples. No model was trained on the

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.data.arrays import inputs_tensor, targets_tensor
+from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
 from bcfl.data.frames import without_frame
 from bcfl.data.view import View
 from bcfl.hypotheses.posterior import Posterior
@@ -71,6 +73,14 @@ class Prediction:
         return f"Prediction({counted(len(self.mean), 'sample')}{mean})"
 
 
+AS_NUMBERED = (
+    "; number the labels as those of the clients were, by the list of all classes: "
+    "`[classes.index(label) for label in labels]`. Of clients that are made with "
+    "ClientData.from_arrays(..., classes=classes), labels are taken as they are"
+)
+"""What to do about text in place of classes, of a client that was never seen."""
+
+
 def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
     """A copy of inputs as a tensor of the models' dtype and device.
 
@@ -96,7 +106,11 @@ def fitting(model: Model, inputs: ArrayLike | Tensor, like: Tensor) -> Tensor:
 
 
 def labelled(
-    model: Model, inputs: ArrayLike | Tensor, targets: ArrayLike | Tensor, like: Tensor
+    model: Model,
+    inputs: ArrayLike | Tensor,
+    targets: ArrayLike | Tensor,
+    like: Tensor,
+    classes: Sequence[Any] = (),
 ) -> View:
     """Samples with their classes, labels or numbers as tensors on the models' device.
 
@@ -106,6 +120,7 @@ def labelled(
         targets: (samples,) classes, integers, (samples, labels) of 0 and 1, or (samples, outputs)
             numbers, of one output also (samples,).
         like: tensor of the models' dtype and on their device.
+        classes: labels of the classes, where clients have such; the targets may be labels then.
 
     Raises:
         TypeError: inputs or targets are masked, complex or no numbers.
@@ -113,19 +128,35 @@ def labelled(
     """
     x = fitting(model, inputs, like)
     if model.likelihood == "gaussian":
-        y = targets_tensor(targets).to(x)
+        y = targets_tensor(targets, of_text="").to(x)
         return View(x, _values(y, model.num_outputs, len(x)))
-    y = targets_tensor(targets, "classes")
+    y = _class_targets(targets, classes)
     if model.likelihood == "bernoulli":
         return View(x, _labels(y, model.num_outputs, len(x)).to(x))
     whole = not y.is_floating_point() and y.shape == x.shape[:1] and len(y) > 0
     if not whole or y.min() < 0 or y.max() >= model.num_outputs:
         raise ValueError(
-            f"adaptation must hold one class from 0 to {model.num_outputs - 1} per "
+            f"targets must hold one class from 0 to {model.num_outputs - 1} per "
             f"sample, and at least one sample, got {len(x)} samples and classes of shape "
-            f"{tuple(y.shape)} ({y.dtype}){_between(y)}"
+            f"{tuple(y.shape)} ({y.dtype}){_between(y)}{_as_whole(y)}"
         )
     return View(x, y.to(x.device).long())
+
+
+def _class_targets(targets: ArrayLike | Tensor, classes: Sequence[Any]) -> Tensor:
+    """Classes as numbers. Where their labels are no numbers, numbers stand for themselves."""
+    if not classes:
+        return targets_tensor(targets, of_text=AS_NUMBERED)
+    given = targets.detach().cpu().numpy() if isinstance(targets, Tensor) else np.asarray(targets)
+    are_text = not any(isinstance(one, Number) for one in classes)
+    if are_text and given.dtype.kind in "biuf":
+        return targets_tensor(targets)
+    return class_numbers(targets, classes)
+
+
+def _as_whole(targets: Tensor) -> str:
+    floats = targets.is_floating_point() and bool((targets == targets.round()).all())
+    return "; classes are whole numbers: `targets.astype(int)`" * floats
 
 
 def _between(values: Tensor) -> str:
@@ -137,7 +168,7 @@ def _values(targets: Tensor, outputs: int, samples: int) -> Tensor:
     shapes = [(samples, outputs), *([(samples,)] if outputs == 1 else [])]
     if tuple(targets.shape) not in shapes or not samples or not bool(targets.isfinite().all()):
         raise ValueError(
-            f"adaptation must hold {outputs} finite numbers per sample, and at least one sample, "
+            f"targets must hold {outputs} finite numbers per sample, and at least one sample, "
             f"got {samples} samples and targets of shape {tuple(targets.shape)}"
             + ("" if bool(targets.isfinite().all()) else " with NaN or inf")
         )
@@ -148,7 +179,7 @@ def _labels(targets: Tensor, labels: int, samples: int) -> Tensor:
     fits = targets.shape == (samples, labels) and samples > 0
     if not fits or not bool(((targets == 0) | (targets == 1)).all()):
         raise ValueError(
-            f"adaptation must hold {labels} labels of 0 or 1 per sample, and at least one sample, "
+            f"targets must hold {labels} labels of 0 or 1 per sample, and at least one sample, "
             f"got {samples} samples and labels of shape {tuple(targets.shape)}"
         )
     return targets

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import isnan
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
@@ -13,6 +14,7 @@ from bcfl.analysis.prediction.mixture import fitting, labelled
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
 from bcfl.data.frames import without_frame
+from bcfl.data.view import View
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
@@ -87,8 +89,7 @@ def newcomer(
             f"adaptation must be the client's inputs and targets, (x, y), got a "
             f"{type(adaptation).__name__}"
         )
-    x, y = adaptation
-    view = labelled(run.model, without_frame(x, run.columns), y, first_mean(run))
+    view = _adapting(run, *adaptation)
     models = {p.key: p for h in run.hypotheses for p in h.clusters}
     losses = {}
     for key, posterior in models.items():
@@ -99,6 +100,29 @@ def newcomer(
         if isnan(losses[key]):
             check_outputs(run, [posterior], view.inputs, "adaptation")
     return Membership.of_newcomer(run.hypotheses, losses, len(view), temperature)
+
+
+def _adapting(
+    run: Run, inputs: ArrayLike | torch.Tensor, targets: ArrayLike | torch.Tensor
+) -> View:
+    """The samples of a new client; errors say that they are those of `adaptation`."""
+    try:
+        x = without_frame(inputs, run.columns)
+        return labelled(run.model, x, targets, first_mean(run), run.classes)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        hint = "; its inputs and targets seem to be swapped: adaptation=(inputs, targets)"
+        told = hint * _are_swapped(run, inputs, targets)
+        raise kind(f"adaptation: {error}{told}") from None
+
+
+def _are_swapped(run: Run, inputs: Any, targets: Any) -> bool:  # noqa: ANN401 - arrays and frames
+    """Whether targets, but not inputs, have the shape of inputs."""
+    try:
+        shapes = [np.shape(values)[1:] for values in (inputs, targets)]
+    except (TypeError, ValueError):  # ragged
+        return False
+    return run.model.reads(shapes[1]) and not run.model.reads(shapes[0])
 
 
 def memberships_by(by: str) -> Callable[[HypothesisSet, str], Membership]:

@@ -67,6 +67,11 @@ class FedSoft:
         if not 0 < self.smoothing <= 1:
             raise ValueError(f"smoothing must lie in (0, 1], got {self.smoothing}")
 
+    @property
+    def asks(self) -> dict[str, str]:
+        """Statistics that clients are asked for besides losses; no option avoids them."""
+        return {BestModels.name: ""}
+
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Estimate importances, then train personal models.
 

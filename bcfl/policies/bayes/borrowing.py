@@ -111,6 +111,11 @@ class AsymmetricBCFL(PolicyWrapper):
         if self.samples is not None:
             check_whole("samples", self.samples, other=" or None")
 
+    @property
+    def asks(self) -> dict[str, str]:
+        """Statistics that clients are asked for besides losses; no option avoids them."""
+        return {Evidence.name: ""}
+
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Rank by the policy, then add borrowed trainings. See `bcfl.policies.Policy.associate`."""
         ranking = yield from self.policy.associate(hypothesis, context)

@@ -221,6 +221,20 @@ class LikelihoodAssociation:
         return self.scored_by != "cluster"
 
     @property
+    def asks(self) -> dict[str, str]:
+        """Statistics that clients are asked for besides losses, and the option that avoids each."""
+        if self.evidence == "joint":
+            return {Evidence.name: "evidence to 'separable'"}
+        if self._needs_halves:
+            return {SplitLoss.name: "belief_temperature to a number, such as 16.0"}
+        return {}
+
+    @property
+    def _needs_halves(self) -> bool:
+        """Whether a temperature is fitted on two halves of the clients' samples."""
+        return self.scored_by != "cluster" and self.belief_temperature == "auto"
+
+    @property
     def cavity_folds(self) -> int:
         """Folds of clients that these are cross-fitted in; 0 leaves out each client."""
         return self.folds if self.scored_by == "crossfit" else 0
@@ -270,8 +284,8 @@ class LikelihoodAssociation:
         """Scores of all cluster models, and of drawn ones, by each participant that answers."""
         drawn = [] if draws is None else [one for row in draws.models for one in row]
         models = {c: [*self._models(hypothesis, c), *drawn] for c in context.participants}
-        halves = self.scored_by != "cluster" and self.belief_temperature == "auto"
-        statistic = Evidence() if self.evidence == "joint" else SplitLoss() if halves else Loss()
+        halves = SplitLoss() if self._needs_halves else Loss()
+        statistic = Evidence() if self.evidence == "joint" else halves
         requests = {
             client: Score(
                 client=client,

@@ -22,6 +22,7 @@ from bcfl.policies.policy import Candidate, Continue, Given, Origin, Ranking, ca
 from bcfl.policies.trainings import trainings
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps, Train
+from bcfl.protocol.statistics.support import PairedSupport
 from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
@@ -138,6 +139,11 @@ class FAACL:
     def num_clusters(self) -> int:
         """One, from which each device's own cluster continues."""
         return 1
+
+    @property
+    def asks(self) -> dict[str, str]:
+        """Statistics that clients are asked for besides losses; no option avoids them."""
+        return {PairedSupport.name: ""}
 
     def associate(self, hypothesis: Hypothesis, context: RoundContext) -> Steps[Ranking]:
         """Test and merge when due, add newcomers, and plan trainings.

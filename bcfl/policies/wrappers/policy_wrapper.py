@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bcfl.policies.capacity import FREE, ClusterSize
@@ -45,6 +45,24 @@ def chain_of(policy: Policy) -> Iterator[Policy]:
     while inside is not None:
         yield inside
         inside = getattr(inside, "then", None) or getattr(inside, "policy", None)
+
+
+def asked_by(policy: Policy) -> dict[str, str]:
+    """Statistics of training samples, other than losses, that clients are asked for, by name.
+
+    Policies that ask for some have them as `asks`, each with the option that avoids it, or with
+    empty text where none does.
+
+    Args:
+        policy: a policy, or wrappers around it.
+    """
+    found: dict[str, str] = {}
+    for part in chain_of(policy):
+        asks: Mapping[str, str] = getattr(part, "asks", {})
+        inside = [getattr(part, "first", None), *getattr(part, "policies", ())]
+        for other in (asks, *(asked_by(each) for each in inside if each is not None)):
+            found |= other
+    return found
 
 
 def bounds_of(policy: Policy) -> ClusterSize:

@@ -224,11 +224,17 @@ def test_newcomers_join_their_group_and_are_predicted_like_its_members(digits_cl
         ((np.ones((2, 2)), np.array([0])), r"got 2 samples and classes of shape \(1,\)"),
         ((np.ones((2, 2)), np.array([0.0, 1.0])), "float64"),
         ((np.ones((0, 2)), np.array([], dtype=int)), "at least one sample"),
-        ((np.ones((2, 5)), np.array([0, 1])), r"inputs must have shape \(samples, 2\)"),
+        ((np.ones((2, 2)), np.array([0.0, 1.0])), r"whole numbers: `targets\.astype\(int\)`"),
+        (
+            (np.ones((2, 5)), np.array([0, 1])),
+            r"inputs .* \(samples, 2\), got \(2, 5\)$",
+        ),
+        ((np.array([0, 1]), np.ones((2, 2))), r"got \(2,\).* seem to be swapped: adaptation=\("),
+        ((np.full((2, 2), np.nan), np.array([0, 1])), "inputs must be finite"),
     ],
 )
 def test_unfit_samples_are_refused(adaptation, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^adaptation: .*{message}"):
         known_run().predict_new(np.ones((1, 2)), adaptation)
 
 
@@ -244,6 +250,22 @@ def test_unfit_samples_are_refused(adaptation, message):
 def test_unfit_numbers_are_refused(targets, message):
     with pytest.raises(ValueError, match=message):
         run_of_numbers().predict_new_values(np.ones((1, 2)), (np.ones((2, 2)), targets))
+
+
+def test_text_labels_are_told_apart_by_the_classes_of_the_clients():
+    (x, numbers), names = samples(4), ["cat", "dog", "fox"]
+    text = [names[number] for number in numbers]
+    plain, named = known_run(), replace(known_run(), classes=tuple(names))
+    wanted = plain.predict_new(x, (x, numbers)).mean
+    for run, targets in ((named, text), (named, numbers), (named, np.array(text))):
+        assert np.array_equal(run.predict_new(x, (x, targets)).mean, wanted)
+    with pytest.raises(TypeError, match=r"^adaptation: .*`\[classes\.index\(label\) for label in"):
+        plain.predict_new(x, (x, text))
+    with pytest.raises(ValueError, match=r"^adaptation: .* 3 classes .*'cow' in sample 0"):
+        named.predict_new(x, (x, ["cow", "cat", "cat", "cat"]))
+    tens = replace(plain, classes=(20, 10, 0))
+    permuted = [(20, 10, 0)[number] for number in numbers]
+    assert np.array_equal(tens.predict_new(x, (x, permuted)).mean, wanted)
 
 
 def test_of_classes_and_numbers_each_has_its_own_method():

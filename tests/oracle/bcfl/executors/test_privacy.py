@@ -172,7 +172,8 @@ def federation():
             )
             for index in range(4)
         ]
-        options = methods.applicable(name, {"num_clusters": 2, "curvature": "samples"})
+        covered = {"num_clusters": 2, "curvature": "samples", "belief_temperature": 16.0}
+        options = methods.applicable(name, covered)
         method = methods.build(name, objective=TRAINING, **options)
         arguments = {"device": "cpu", "privacy": Privacy(), **arguments}
         return Federation(clients, model or small(), method, **arguments)
@@ -185,7 +186,7 @@ def means(run):
 
 
 @pytest.mark.parametrize(
-    "name", ["fedavg", "ifca", "wecfl", "bcfl-g", "bcfl-mht-3", "ifca-finetune"]
+    "name", ["fedavg", "ifca", "wecfl", "bcfl-g", "bcfl-mht-3", "bcfl-race-2", "ifca-finetune"]
 )
 def test_releases_are_those_that_the_clients_were_asked_for(name, federation):
     setup = federation(name)
@@ -254,6 +255,26 @@ def test_curvatures_are_refused(federation):
     method = methods.build("bcfl-g", num_clusters=2, objective=TRAINING)
     with pytest.raises(ValueError, match="curvature 'ggn' has no stated sensitivity"):
         Federation(setup.clients, small(), method, privacy=Privacy())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("default", {}, r"split_loss .* set belief_temperature to a number, .* curvature 'ggn' .*"),
+        ("default", {"curvature": "samples"}, r"split_loss .* set belief_temperature to a number"),
+        ("bcfl-g", {"evidence": "joint", "temperature": 1.0}, r"evidence .* set evidence to 'sep"),
+        ("bcfl-asym", {}, r"evidence has no stated sensitivity, [^;]*; methods such as fedavg"),
+        ("fedsoft", {}, r"best_counts has no stated"),
+        ("faacl", {}, r"support has no stated"),
+        ("fedweit", {}, r"blocks of .* that stay with clients"),
+    ],
+)
+def test_what_is_not_covered_is_refused_before_a_run(name, options, text, federation):
+    clients = federation("fedavg").clients
+    given = methods.applicable(name, {"num_clusters": 2, "objective": TRAINING})
+    method = methods.build(name, **given, **options)
+    with pytest.raises(ValueError, match=f"^privacy: {text}"):
+        Federation(clients, small(), method, privacy=Privacy())
 
 
 @pytest.mark.parametrize(

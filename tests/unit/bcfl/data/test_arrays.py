@@ -1,8 +1,10 @@
 """Arrays of users become tensors of one kind, which share no memory with what was given."""
 
 import numpy as np
+import pandas
 import pytest
 import torch
+from scipy import sparse
 
 from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
 
@@ -42,19 +44,47 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (np.ma.masked_array([1.0, 2.0], mask=[1, 0]), "must not be masked"),
+        (
+            np.ma.masked_array([1.0, 2.0], mask=[1, 0]),
+            "not be masked, .* 1 of 2 .* in sample 0",
+        ),
         (torch.ones(2, dtype=torch.complex64), "must be real numbers, got complex numbers"),
         ([[1, 2], [3]], "x must be an array of numbers.* got a list whose parts differ in shape"),
-        ([None, 1.0], "must be real numbers, got objects"),
+        ([object(), 1.0], "must be real numbers, got objects"),
         (["yes", "no"], r"must be real numbers, got text \(<U3\); "),
         (np.array([[1.0, "yes"]], object), r"must be real numbers, got text \(object\); "),
         (np.array(["2020"], "M8[Y]"), "must be real numbers, got dates"),
-        (torch.ones(2, 2).to_sparse(), "x must be a dense tensor"),
+        (torch.ones(2, 2).to_sparse(), "x must be a dense tensor.*to_dense"),
+        (sparse.csr_array(np.eye(2)), r"x must be a dense array, got a csr_array .*toarray\(\)"),
+        (["1", "2.5"], r"got text \(<U3\); .* become numbers by `\.astype\(float\)`"),
     ],
 )
 @pytest.mark.parametrize("convert", [inputs_tensor, targets_tensor])
 def test_what_is_not_real_numbers_is_refused(convert, given, words):
     with pytest.raises(TypeError, match=words):
+        convert(given, "x")
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        (
+            [[1, None], [2, 3]],
+            r"1 of 2 samples, .* None in sample 0 \(from 0\) at \[1\]",
+        ),
+        ([0, None], r"1 of 2 samples, the first of them None in sample 1 \(from 0\)"),
+        (
+            pandas.array([1.5, pandas.NA, pandas.NA], "Float64"),
+            "2 of 3 .* <NA> in sample 1",
+        ),
+        (pandas.array([pandas.NA, 2], "Int64"), "1 of 2 samples, .* <NA> in sample 0"),
+        ([[0, 1, float("nan")], [0, pandas.NaT, None]], "2 of 2 samples, .* nan in sample 0"),
+    ],
+)
+@pytest.mark.parametrize("convert", [inputs_tensor, targets_tensor])
+def test_missing_values_of_all_kinds_are_told_with_their_place(convert, given, place):
+    given = np.asarray(given, object)
+    with pytest.raises(ValueError, match=f"x must not be missing, got missing values in {place}"):
         convert(given, "x")
 
 
@@ -93,9 +123,23 @@ def test_labels_become_their_places_among_the_classes(labels, classes):
 @pytest.mark.parametrize(
     ("labels", "classes", "error", "words"),
     [
-        (["cat", "cow"], ["cat", "dog"], ValueError, r"among the 2 classes .* got 'cow'"),
+        (
+            ["cat", "cow"],
+            ["cat", "dog"],
+            ValueError,
+            "among the 2 classes .* 'cow' in sample 1",
+        ),
+        (
+            ["cat", None],
+            ["cat"],
+            ValueError,
+            "targets must not be missing, .* None in sample 1",
+        ),
+        ([np.str_("cow")], [np.str_("cat")], ValueError, r"classes \['cat'\], got 'cow'"),
         (["cat"], ["cat", "cat"], ValueError, r"classes must be distinct"),
-        ([["cat"]], ["cat"], ValueError, r"one label per sample and class, got shapes \(1, 1\)"),
+        ([["cat"]], ["cat"], ValueError, r"one label per sample, got shape \(1, 1\)"),
+        (["cat"], [["cat"]], ValueError, r"classes must be a row of labels, .* got shape \(1, 1\)"),
+        (["cat"], [], ValueError, r"classes must be a row of labels, at least one"),
         (["c"], "cat", TypeError, r"classes must be a list of all labels, got 'cat'"),
         (["c"], {"c"}, TypeError, r"classes must be a list of all labels, got .*set"),
     ],

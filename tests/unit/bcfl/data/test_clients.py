@@ -1,8 +1,10 @@
 import numpy as np
+import pandas
 import pytest
 import torch
 
-from bcfl.data.clients import POOL, ClientData, sorted_clients
+from bcfl.data.clients import POOL, ClientData, sorted_clients, with_validation
+from bcfl.data.streams import at_step
 from bcfl.data.view import View
 
 
@@ -139,3 +141,23 @@ def test_classes_number_the_labels_of_all_clients_alike():
     assert second.views["train"].targets.tolist() == [1, 2]
     with pytest.raises(ValueError, match=r"client 'b', view 'train': targets must be among the 3"):
         ClientData.from_arrays("b", (x, ["dog", "cow"]), classes=classes)
+
+
+def test_clients_with_other_classes_are_refused():
+    x, first = np.ones((2, 3)), ["cat", "dog"]
+    clients = [
+        ClientData.from_arrays("a", (x, first), classes=first),
+        ClientData.from_arrays("b", (x, [0, 1])),
+        ClientData.from_arrays("c", (x, first), classes=np.array(first)),
+    ]
+    assert [data.classes for data in sorted_clients(clients)] == [("cat", "dog"), (), tuple(first)]
+    for other in (["dog", "cat"], ["cat", "dog", "fox"], ["dog", "fox"]):
+        odd = ClientData.from_arrays("d", (x, ["dog", "dog"]), classes=other)
+        with pytest.raises(ValueError, match=r"same classes .* 'a' has .*, 'd' has .*\['cat',"):
+            sorted_clients([*clients, odd])
+
+
+def test_copies_of_a_client_keep_its_classes():
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "y": ["no", "yes", "no", "yes"]})
+    data = ClientData.from_dataset("a", frame, classes=["no", "yes"])
+    assert with_validation(at_step(data, 0), 0.5, 0).classes == ("no", "yes")

@@ -314,3 +314,20 @@ def test_an_error_of_a_transform_of_hugging_face_is_told():
 def test_repeated_columns_are_told(frame, inputs):
     with pytest.raises(ValueError, match=r"names of their own, got \['a'\] twice"):
         ClientData.from_dataset("a", frame, inputs=inputs)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pandas.NA])
+def test_missing_labels_are_told_with_their_sample(missing):
+    labels = pandas.Series(["no", "yes", "no", missing, "yes", "no"], dtype=object)
+    message = rf"'a', .* targets must not be missing, .* {missing} in sample 3 \(from 0\)"
+    for source in (FRAME.assign(label=labels), list(zip(X, labels, strict=True))):
+        with pytest.raises(ValueError, match=message):
+            ClientData.from_dataset("a", source, classes=["no", "yes"])
+
+
+@pytest.mark.parametrize("kind", ["Float64", "Int64", "object"])
+def test_missing_numbers_of_a_column_are_told_with_their_sample(kind):
+    values = pandas.Series([0, 1, 2, 3, None, 5], dtype=kind)
+    for column, what in (("b", "column 'b' of the inputs"), ("label", "targets")):
+        with pytest.raises(ValueError, match=rf"{what} must .* 1 of 6 samples, .* in sample 4 \("):
+            ClientData.from_dataset("a", FRAME.assign(**{column: values}))

@@ -11,7 +11,7 @@ from experiments.published import reading
 from experiments.published.carry_out import Machine, Reporter, carry_out
 from experiments.published.comparison import compare, part_of
 from experiments.published.figures import draw
-from experiments.published.formats import markdown
+from experiments.published.formats import markdown, remarks
 from experiments.published.overview import overview, paper_page, signed
 from experiments.published.results import Results
 from experiments.published.table import overlaid
@@ -175,9 +175,18 @@ def test_the_order_of_methods_leaves_out_misprints(miniature, content):
         content = {"setting": unit.setting, "seconds": 1.0, "seed": 0}
         results.write(unit, content | {"metrics": {"accuracy": accuracy[unit.row.name]}})
     comparison = compare(table, "small", results, {"optdigits"}, [0])
-    page = overview([comparison])
+    page = overview([comparison, replace(comparison, table=replace(table, name="tiny/again"))])
     assert "| Acc | +2.00 | 0.90 | Digits |" in page
+    assert "2 of 2 tables and figures have results." in page
+    assert (
+        "can be compared in 1 of their columns, where columns of the same runs count once" in page
+    )
     assert "is 0.90 (median), from 0.90 to 0.90, and at least 0.7 in 1." in page
+    alone = [
+        line if line.row.name == "m0" else replace(line, seeds=()) for line in comparison.lines
+    ]
+    page = overview([replace(comparison, lines=tuple(alone))])
+    assert f"| small | 0/{len(table.columns)} | 1 |" in page
 
 
 def test_a_difference_that_rounds_to_zero_has_no_sign():
@@ -200,6 +209,10 @@ def test_the_variant_of_a_grid_is_chosen_by_held_out_samples(miniature, content)
     assert first.cells[0].mean == pytest.approx(70)
     assert first.cells[0].printed.mean == 85
     assert (second.row.name, second.seeds) == ("IFCA & more", ())
+    notes = list(remarks(compare(table, "small", results, {"optdigits"}, [0, 1])))
+    assert "Grid of `objective.learning_rate`: 0.1, 0.2" in notes
+    assert "Chose 0.2, so that a larger value may be better: FedAvg (Label skew)" in notes
+    assert not any(note.startswith("Chose 0.1") for note in notes)
 
 
 def test_samples_that_clients_hold_out_are_scored(miniature, content):
