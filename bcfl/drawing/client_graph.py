@@ -160,7 +160,7 @@ def layout(groups: Mapping[str, int | None], graphs: Sequence[ClientGraph]) -> d
     outer = 0.0 if count == 1 else 0.62
     room = 0.95 if count == 1 else min(0.36, 0.8 * outer * sin(pi / count))
     for turn, key in enumerate(sorted(by_group)):
-        angle = pi / 2 + pi / 4 * (count == 4) - 2 * pi * turn / count
+        angle = pi / 2 + pi / 4 * (count in (2, 4)) - 2 * pi * turn / count
         centre = outer * cos(angle), outer * sin(angle)
         for member, client in enumerate(by_group[key]):
             around = angle - 2 * pi * member / len(by_group[key])

@@ -25,11 +25,11 @@ def cluster_numbers(history: Sequence[Snapshot]) -> list[list[Numbers]]:
     """Numbers by which clusters are the same in all rounds, those of the last leading hypothesis.
 
     A cluster has the number of the cluster of the parent hypothesis whose model it continues: that
-    of the same index, unless the method says otherwise (`Snapshot.continues`). A new cluster has
-    that of the cluster whose index it takes over, or a new one. Hypotheses that descend from one
-    another, or from a common ancestor, thus share their numbers. Hypotheses without a common
-    ancestor are matched by the clients that their clusters share in one round, that in which the
-    lead passes from one to the other.
+    of the same index, unless the method says otherwise (`bcfl.hypotheses.Snapshot.continues`). A
+    new cluster has that of the cluster whose index it takes over, or a new one. Hypotheses that
+    descend from one another, or from a common ancestor, thus share their numbers. Hypotheses
+    without a common ancestor are matched by the clients that their clusters share in one round,
+    that in which the lead passes from one to the other.
 
     Args:
         history: snapshots of all rounds.
@@ -97,14 +97,12 @@ def _competitors(snapshot: Snapshot) -> list[Association]:
     return [*snapshot.associations, *(proposal.association for proposal in snapshot.proposals)]
 
 
-def main_parent(snapshot: Snapshot, index: int) -> int:
-    """The parent from which most of the weight of a hypothesis comes, the first of several.
-
-    Args:
-        snapshot: of its round.
-        index: of the hypothesis, or of a proposal after the hypotheses.
-    """
-    return max(snapshot.origins[index], key=lambda origin: origin[1], default=(0, 1.0))[0]
+def _main_parents(snapshot: Snapshot) -> list[int]:
+    """For each hypothesis, then each proposal, the parent from which most of its weight comes."""
+    return [
+        max(origins, key=lambda origin: origin[1], default=(0, 1.0))[0]
+        for origins in snapshot.origins
+    ]
 
 
 def _identities(history: Sequence[Snapshot]) -> list[list[Numbers]]:
@@ -114,7 +112,7 @@ def _identities(history: Sequence[Snapshot]) -> list[list[Numbers]]:
     associations: list[Association] = []
     for snapshot in history:
         competitors = _competitors(snapshot)
-        parents = [main_parent(snapshot, index) for index in range(len(competitors))]
+        parents = _main_parents(snapshot)
         if not found:
             most = max(association.num_clusters for association in competitors)
             before = {parent: _new(fresh, most) for parent in dict.fromkeys(parents)}
@@ -145,16 +143,15 @@ def _inherited(parent: Numbers, sources: Sequence[int], size: int, fresh: Iterat
         size: number of the child's clusters.
         fresh: numbers that no cluster has had.
     """
+    if not sources and size == len(parent):
+        return parent
     sources = sources or range(size)
-    places: dict[int, int] = {}
+    free, places = set(range(len(parent))), dict[int, int]()
     for cluster in sorted(range(size), key=lambda k: sources[k] != k):
-        source = sources[cluster]
-        if 0 <= source < len(parent) and source not in places.values():
-            places[cluster] = source
-    free = set(range(len(parent))) - set(places.values())
-    places |= {
-        cluster: cluster for cluster in range(size) if cluster not in places and cluster in free
-    }
+        if sources[cluster] in free:
+            places[cluster] = sources[cluster]
+            free.remove(sources[cluster])
+    places |= {cluster: cluster for cluster in free if cluster < size and cluster not in places}
     row = [int(parent[places[k]]) if k in places else next(fresh) for k in range(size)]
     return np.array(row, dtype=np.int64)
 
@@ -168,7 +165,7 @@ def _known(history: Sequence[Snapshot], identities: Sequence[Sequence[Numbers]])
         reference = _shown(rows[ancestor], range(len(rows[ancestor])), known)
         if ancestor != 0:
             _shown(rows[0], _preferred(0, ancestor, competitors, rows, reference), known)
-        ancestor = main_parent(history[number], 0)
+        ancestor = _main_parents(history[number])[0]
     return known
 
 
@@ -210,14 +207,15 @@ def _shown(
     identities: Numbers, preferred: Sequence[int], known: MutableMapping[int, int]
 ) -> Numbers:
     """Numbers to show of the clusters of a hypothesis, each once; new ones become known."""
-    shown: dict[int, int] = {}
+    shown, taken = dict[int, int](), set[int]()
     for cluster, identity in enumerate(identities.tolist()):
-        if identity in known and known[identity] not in shown.values():
+        if identity in known and known[identity] not in taken:
             shown[cluster] = known[identity]
+            taken.add(known[identity])
     for cluster, identity in enumerate(identities.tolist()):
         if cluster not in shown:
-            taken = set(shown.values())
-            wanted = preferred[cluster]
-            shown[cluster] = next(n for n in chain([wanted], count()) if n not in taken)
-            known.setdefault(identity, shown[cluster])
+            number = next(n for n in chain([preferred[cluster]], count()) if n not in taken)
+            shown[cluster] = number
+            known.setdefault(identity, number)
+            taken.add(number)
     return np.array([shown[k] for k in range(len(identities))], dtype=np.int64)

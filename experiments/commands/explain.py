@@ -239,14 +239,14 @@ def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
     width = max(6, *(len(report.client) for report in reports))
     against = any(_baseline(report) for report in reports)
     kind = _kind(reports[0]) if reports else "group"
-    head = f"{'client':{width}}  {kind}  cluster  since   sure  entropy  accuracy     NLL"
+    head = f"{'client':{width}}  {kind}  cluster  since round   sure  entropy  accuracy     NLL"
     yield head + ("   less fedavg's" if against else "")
     gained = []
     for report in sorted(reports, key=lambda report: -report.entropy):
         group = "–" if report.group is None else str(report.group)
         cluster = "–" if report.cluster < 0 else str(report.cluster)
         chance = f"{report.probabilities.max():.0%}" if report.cluster >= 0 else "–"
-        line = f"{report.client:{width}}  {group:>{len(kind)}}  {cluster:>7}  {_stays(report):>5}"
+        line = f"{report.client:{width}}  {group:>{len(kind)}}  {cluster:>7}  {_stays(report):>11}"
         line += f"  {chance:>5}  {report.entropy:7.2f}"
         if report.scores:
             served, base = report.scores[0], _baseline(report)

@@ -229,7 +229,8 @@ def run(
     screen.print(_headline(plan, setup), soft_wrap=True)
     for note in _notes(plan.scenario):
         screen.print(note, soft_wrap=True)
-    with _stoppable(screen, plan.scenario, folder) as callbacks:
+    told = not setup.partition(plan.scenario.seeds[0]).shares_group
+    with _stoppable(screen, plan.scenario, folder, tells_agreement=told) as callbacks:
         start(plan, folder, setup, callbacks)
     show_results(screen, plan, folder)
 
@@ -254,6 +255,7 @@ def resume(
     plan, screen = read_plan(folder), console()
     plan = plan if jobs is None else replace(plan, jobs=jobs, cluster=None)
     from experiments import launch as work
+    from experiments.runs.run_folder import shares_group
     from experiments.runs.summary import read_summary
 
     if work.is_finished(plan, RunFiles(folder)):
@@ -263,7 +265,8 @@ def resume(
         return
     for name, (was, now) in changed_versions(folder).items():
         screen.print(f"note: the run began with {name} {was}, this is {now}", soft_wrap=True)
-    with _stoppable(screen, plan.scenario, folder) as callbacks:
+    told = not shares_group(folder, plan.scenario.pairs)
+    with _stoppable(screen, plan.scenario, folder, tells_agreement=told) as callbacks:
         work.resume(plan, folder, callbacks)
     show_results(screen, plan, folder)
 
@@ -320,12 +323,14 @@ def _notes(scenario: Scenario) -> list[str]:
 
 
 @contextmanager
-def _stoppable(screen: Console, scenario: Scenario, folder: Path) -> Iterator[Any]:
+def _stoppable(
+    screen: Console, scenario: Scenario, folder: Path, *, tells_agreement: bool
+) -> Iterator[Any]:
     from experiments.runs.progress import showing_progress
     from experiments.runs.runner import Interrupted
 
     try:
-        with showing_progress(screen, scenario) as callbacks:
+        with showing_progress(screen, scenario, tells_agreement=tells_agreement) as callbacks:
             yield callbacks
     except (Interrupted, KeyboardInterrupt):
         again = f"bcfl resume {shlex.quote(str(folder))}"

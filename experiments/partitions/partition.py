@@ -156,6 +156,12 @@ class Partition(Sequence[ClientData]):
         return len(set((self.groups or {}).values()))
 
     @property
+    def shares_group(self) -> bool:
+        """Whether all clients, of several, share a true group at every time step."""
+        known = [self.groups_at(step) or {} for step in range(self.num_steps)]
+        return len(self) > 1 and any(known) and all(len(set(k.values())) < 2 for k in known)
+
+    @property
     def num_steps(self) -> int:
         """Number of time steps; 1 where data do not change."""
         return num_steps(self.clients)

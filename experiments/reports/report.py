@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bcfl.methods import DEFAULT, RECIPES
 from bcfl.runtime import counted
 from experiments.reports.columns import Length, averaged
 from experiments.reports.galleries.gallery import all_pictures
@@ -121,6 +122,7 @@ def render(run: RunFolder) -> str:
         averaged=averaged(
             [Length.of(done for own in run.rounds.values() for done in own.values())]
         ),
+        stand_ins=stand_ins(run.methods),
         grids=choices(run.summary),
         agreement=agreement_table(run),
         has_uncertainty_page=RunFiles(run.path).uncertainty_page.is_file(),
@@ -134,6 +136,22 @@ def render(run: RunFolder) -> str:
         settings=list(flat(run.scenario)),
         surroundings=surroundings(run.description),
     )
+
+
+def stand_ins(methods: Iterable[str]) -> str:
+    """A sentence on which methods run under the name `default`; empty without any.
+
+    Args:
+        methods: names of the methods of a run.
+    """
+    told = []
+    for name in methods:
+        base, _, rest = name.partition("-")
+        if base == "default":
+            whole = f"{DEFAULT}-{rest}" if rest[:1].isdigit() else RECIPES[DEFAULT].example
+            suffix = f"-{rest}" if rest and not rest[:1].isdigit() else ""
+            told.append(f"{name} stands for {whole}{suffix}")
+    return f"{'; '.join(told)}." if told else ""
 
 
 def surroundings(description: Mapping[str, Any]) -> list[tuple[str, str]]:

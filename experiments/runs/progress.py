@@ -34,11 +34,13 @@ class _Standing:
     Attributes:
         label: name in front of the line.
         rounds: rounds in all.
+        tells_agreement: whether agreement with the true groups tells anything.
         rows: rounds that were done.
     """
 
     label: str
     rounds: int
+    tells_agreement: bool = True
     rows: list[metrics.Row] = field(default_factory=list)
 
     @property
@@ -55,7 +57,7 @@ class _Standing:
         shown = "acc    –" if accuracy is None else f"acc {100 * accuracy:5.1f}"
         if rmse is not None:
             shown = f"RMSE {rmse:7.3g}"
-        return shown if ari is None else f"{shown}   ARI {ari:5.2f}"
+        return shown if ari is None or not self.tells_agreement else f"{shown}   ARI {ari:5.2f}"
 
     @property
     def time(self) -> str:
@@ -170,18 +172,22 @@ class Bars:
 
 
 @contextmanager
-def showing_progress(console: Console, scenario: Scenario) -> Iterator[Any]:
+def showing_progress(
+    console: Console, scenario: Scenario, *, tells_agreement: bool = True
+) -> Iterator[Any]:
     """Callbacks that show progress, and that stop the run after the current round on Ctrl-C.
 
     Args:
         console: where to show it.
         scenario: what is run.
+        tells_agreement: whether agreement with the true groups tells anything of the methods.
     """
     from experiments.runs.runner import RunCallbacks
 
     labels = _labels(scenario)
     standings = {
-        pair: _Standing(labels[pair], scenario.federation.rounds) for pair in scenario.pairs
+        pair: _Standing(labels[pair], scenario.federation.rounds, tells_agreement)
+        for pair in scenario.pairs
     }
     is_plain = not console.is_terminal or console.is_dumb_terminal
     bars = None if is_plain else Bars.on(console)

@@ -114,7 +114,7 @@ def _pairs(run: RunFolder) -> Picture | None:
         "pairs",
         f"Share of pairs of one {stream.kind} against their co-association probability, by method",
         " ".join(filter(None, [caption, stream.note, perfect])),
-        trust_tips.pair_tips(shown),
+        trust_tips.pair_tips(shown, group),
         narrow=lambda: draw_association_reliability(shown, columns=1, notes=notes, group=group),
     )
 

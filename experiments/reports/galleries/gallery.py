@@ -65,7 +65,8 @@ def _client_graph(run: RunFolder) -> Picture | None:
         return None
     look = "Look for sets of clients that are connected under one method and not under another."
     if run.one_group:
-        look = "Look for clients that no edge joins: a group that all clients share is split."
+        kind = Stream.of(run).kind
+        look = f"Look for clients that no edge joins: a {kind} that all clients share is split."
     elif picture.palette.change:
         look = (
             "Look for edges between different shapes (clients of several concepts in one cluster) "
@@ -73,8 +74,8 @@ def _client_graph(run: RunFolder) -> Picture | None:
         )
     elif picture.known_groups:
         look = (
-            "Look for edges between different shapes (merged groups) and for rings that fall apart "
-            "(a split group)."
+            "Look for edges between different shapes (merged groups) and for circles of clients "
+            "that fall apart (a split group)."
         )
     seed = run.first_seed(run.methods)
     notes = [
@@ -84,7 +85,8 @@ def _client_graph(run: RunFolder) -> Picture | None:
     if picture.palette.change:
         of_round = Stream.of(run).concepts
         notes.append(
-            "Shapes: concepts at the time step of the round; rings: those at the last time step."
+            "Shapes: concepts at the time step of the round. Clients lie in circles by their "
+            "concept at the last time step, whichever round is shown."
             if of_round
             else "Shapes: concepts at the last time step, also where earlier rounds are shown."
         )

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 LETTER, SHORT = 0.078, 8
 """Width of a letter of a name beside its line, inches, and how many letters always have room."""
-NARROW_NAME, LINE = 13, 0.19
+NARROW_NAME, LINE = 8, 0.19
 """Letters of the names that stand in two columns of a narrow legend, and height of its lines."""
-NAME, NARROW_LINE = 20, 34
+NAME, NARROW_LINE = 20, 31
 """Letters of the lines of a name beside its line, and in a narrow legend."""
 LEAST_SIDE = 2.2
 """Width of a panel of curves beside long names, inches."""
@@ -174,7 +174,7 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
             bbox_to_anchor=(-0.12, -below / plot),
             ncols=columns,
             borderaxespad=0.0,
-            handlelength=2.6,
+            handlelength=4.65,
             columnspacing=1.0,
         )
         top -= below + LINE * count

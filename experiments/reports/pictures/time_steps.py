@@ -25,9 +25,11 @@ class TimeSteps:
 
     Attributes:
         of_round: time step of each round, from 0; empty where the data have one.
+        differ: whether methods, of several runs, begin time steps in different rounds.
     """
 
     of_round: tuple[int, ...] = ()
+    differ: bool = False
 
     @classmethod
     def of(cls, run: RunFolder) -> TimeSteps:
@@ -42,7 +44,7 @@ class TimeSteps:
         ]
         longest = max(known, key=len, default=())
         alike = all(steps == longest[: len(steps)] for steps in known)
-        return cls(longest if alike and any(longest) else ())
+        return cls(longest if alike and any(longest) else (), not alike)
 
     @property
     def begins(self) -> list[int]:
@@ -52,7 +54,12 @@ class TimeSteps:
 
     @property
     def caption(self) -> str:
-        """Sentence on the lines that `marked` adds, after a space; empty without any."""
+        """Sentence on time steps, and the lines that `marked` adds, after a space; or empty."""
+        if self.differ:
+            return (
+                " Time steps begin in other rounds in one run than in another: compare their last "
+                "rounds, since at one round clients may have samples of different time steps."
+            )
         return " Thin vertical lines: a time step begins." if self.begins else ""
 
     def marked(self, draw: Callable[[], Figure]) -> Callable[[], Figure]:

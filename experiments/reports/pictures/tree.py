@@ -21,6 +21,7 @@ from bcfl.drawing import (
     stacked_panels,
     whole_numbers,
 )
+from bcfl.runtime import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -268,7 +269,7 @@ def _draw_rejected(axes: Axes, method: str, layout: Layout) -> None:
     )
     middle = top + (layout.num_rejected_rows - 1) * REJECTED_ROW / 2
     space = "\n" if is_narrow(axes) else " "
-    _label(axes, f"{len(layout.rejected)} proposals{space}rejected", middle)
+    _label(axes, f"{counted(len(layout.rejected), 'proposal')}{space}rejected", middle)
 
 
 def _label(axes: Axes, text: str, height: float) -> None:

@@ -23,11 +23,12 @@ from experiments.scores.client_predictions import ClientValues, Predicted
 Tips = dict[str, str]
 
 
-def pair_tips(methods: Mapping[str, pairs.PairReliability]) -> Tips:
+def pair_tips(methods: Mapping[str, pairs.PairReliability], group: str) -> Tips:
     """Share of pairs of one group in each bin, with its interval and the number of pairs.
 
     Args:
         methods: bins by method.
+        group: what groups are called.
     """
     tips = {}
     for method, bins in methods.items():
@@ -35,7 +36,7 @@ def pair_tips(methods: Mapping[str, pairs.PairReliability]) -> Tips:
         for predicted, observed, low, high, count in told:
             tips[f"band-{method}-{pair_bin(predicted, bins.num_bins) + 1}"] = (
                 f"{method}, probability {predicted:.2f}\n"
-                f"of one group {observed:.1%} ({low:.1%} to {high:.1%})\n{count:,} pairs"
+                f"of one {group} {observed:.1%} ({low:.1%} to {high:.1%})\n{count:,} pairs"
             )
     return tips
 

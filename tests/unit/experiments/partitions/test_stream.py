@@ -185,3 +185,11 @@ def test_images_turn_from_step_to_step(order):
     )
     with pytest.raises(ValueError, match="rotations need square images"):
         partitions.build("stream", flat, options)
+
+
+def test_clients_that_change_together_share_a_concept(images):
+    together = partitions.stream(images, clients=4, steps=3, order="sequential", seed=1)
+    assert together.shares_group
+    apart = partitions.stream(images, clients=10, steps=3, order="multi-task", seed=3)
+    assert not apart.shares_group
+    assert not partitions.iid(images, clients=4, seed=0).shares_group

@@ -10,7 +10,7 @@ import pytest
 
 from bcfl.analysis.rows import DamagedRunWarning
 from experiments.reports.compare import aligned, gather, latex
-from experiments.reports.report import of_asked, write_report
+from experiments.reports.report import of_asked, stand_ins, write_report
 from experiments.reports.round_history import has_alternatives
 from experiments.runs.plan import FolderError
 from experiments.runs.run_folder import NoRunError
@@ -401,3 +401,16 @@ def test_a_single_hypothesis_can_be_picked_where_there_were_several(weights, sev
         "methods": {"fedavg": {"kept": [{"weights": [1.0]}]}, "b": {"kept": kept}},
     }
     assert has_alternatives(known) == several
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        (["fedavg", "wecfl"], ""),
+        (["fedavg", "default"], "default stands for bcfl-race-4."),
+        (["default-8"], "default-8 stands for bcfl-race-8."),
+        (["default-finetune"], "default-finetune stands for bcfl-race-4-finetune."),
+    ],
+)
+def test_the_page_says_what_the_default_method_is(methods, told):
+    assert stand_ins(methods) == told

@@ -240,7 +240,9 @@ def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
     assert "ARI" not in [column.title for column in results_table(shown).columns]
     curves = score_pictures(shown, "concept")["curves"].caption
     assert "At each time step all clients are of one concept, so that agreement such as" in curves
-    assert "no edge joins" in all_pictures(shown, {})["graph"].caption
+    graph = all_pictures(shown, {})["graph"].caption
+    assert "that no edge joins: a concept that all clients share is split" in graph
+    assert "Clients lie in circles by their concept at the last time step" in graph
     assert "ARI" not in aligned(read_results(sequential)[1])[0]
     _, note = choose(sequential, None, None)
     assert note.startswith("best method by accuracy; --method shows ")
@@ -248,6 +250,13 @@ def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
     assert concepts.startswith("Look for rows that differ: there, all clients change")
     page = compare_page([sequential])
     assert "early" not in page
+
+
+def test_runs_whose_time_steps_begin_in_other_rounds_say_so_at_the_curves(folder, run_of):
+    said = "Time steps begin in other rounds in one run than in another"
+    assert said not in compare_page([folder, folder])
+    slower = run_of({**TABLE, "methods": ["fedavg"], "federation": {"rounds": STEPS}})
+    assert said in compare_page([folder, slower])
 
 
 def test_pages_of_a_stream_call_the_groups_of_clients_concepts(folder, sequential, plain_figures):

@@ -18,12 +18,13 @@ def row(accuracy=0.5, ari=0.25, seconds=1.0):
     return {"accuracy": accuracy, "ari": ari, "seconds": {"total": seconds}}
 
 
-def said(rows, done=(), rounds=25):
+def said(rows, done=(), rounds=25, tells_agreement=True):
     output = io.StringIO()
     pair = Pair("ifca", 0)
     table = DEMO.table()
     table["federation"]["rounds"] = rounds
-    with showing_progress(Console(file=output), scenario.from_table(table)) as callbacks:
+    console, chosen = Console(file=output), scenario.from_table(table)
+    with showing_progress(console, chosen, tells_agreement=tells_agreement) as callbacks:
         callbacks.on_start(pair, list(done))
         for one in rows:
             callbacks.on_round(pair, one)
@@ -53,6 +54,11 @@ def test_of_numbers_the_error_is_shown_instead_of_the_accuracy():
     one = {"rmse": 0.51234, "ari": 0.25, "seconds": {"total": 1.0}}
     assert "   RMSE   0.512   ARI  0.25   " in said([one] * 5)[0]
     assert "   acc    –   ARI  0.25   " in said([one | {"rmse": None}] * 5)[0]
+
+
+def test_agreement_that_tells_nothing_is_left_out():
+    lines = said([row()] * 5, tells_agreement=False)
+    assert lines == ["ifca        round  5/25   acc  50.0   0:00:20 left"]
 
 
 def test_the_last_round_is_always_said():

@@ -61,6 +61,7 @@ def test_methods_whose_pairs_are_all_right_are_told_in_a_sentence():
 def test_scores_of_pairs_stand_above_the_panels():
     picture = pairs_of(fedavg=JOINED, ifca=np.full((4, 4), 0.5))
     assert "fedavg" not in picture.caption
+    assert "of one group 33.3% (" in picture.svg
     assert ">log loss 0.69</text>" in picture.svg
     assert ">calibration error 0.17</text>" in picture.svg
 

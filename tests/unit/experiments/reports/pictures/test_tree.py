@@ -106,6 +106,11 @@ def test_all_events_are_drawn(ancestry):
     assert "t-rejected-m" in ids
 
 
+def test_a_single_rejected_proposal_is_one(ancestry):
+    svg = inline_svg(lambda: draw_trees({"m": Layout.of(ancestry)}), "t", "tree")
+    assert ">1 proposal rejected<" in svg
+
+
 def test_long_runs_are_drawn_with_fewer_nodes_and_report_omitted_lines():
     ancestry = chain(100, 3)
     layout = Layout.of(ancestry)
