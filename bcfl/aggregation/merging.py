@@ -49,7 +49,8 @@ def merge_hypotheses(
         _merge_clusters(aggregation, model, column, weights)
         for column in zip(*(h.clusters for h in hypotheses), strict=True)
     )
-    heaviest = max(hypotheses, key=lambda h: h.log_weight)
+    by_weight = sorted(hypotheses, key=lambda h: -h.log_weight)
+    heaviest = by_weight[0]
     association = Association.mixture([h.association for h in hypotheses], weights)
     if not cluster_size.allows(association):
         association = replace(association, labels=heaviest.association.labels.copy())
@@ -58,6 +59,8 @@ def merge_hypotheses(
         for parent, share in zip(hypothesis.parents, hypothesis.parent_shares, strict=True):
             from_parent[parent] = from_parent.get(parent, 0.0) + float(weight) * share
     parents = tuple(sorted(from_parent))
+    main = max(parents, key=lambda parent: from_parent[parent], default=None)
+    following = next((h for h in by_weight if main in h.parents), heaviest)
     places = dict.fromkeys(place for h in hypotheses for place in h.cavities)
     cavities = {
         place: _merge_clusters(
@@ -77,6 +80,7 @@ def merge_hypotheses(
         log_weight=0.0,
         parents=parents,
         shares=tuple(from_parent[parent] for parent in parents),
+        continues=following.continues,
     )
 
 

@@ -14,6 +14,7 @@ from bcfl.hypotheses.association import UNSEEN, given_both_seen, given_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
 from bcfl.hypotheses.matching import best_matching
+from bcfl.hypotheses.numbering import LeadingClusters, renumbered
 from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
@@ -92,12 +93,12 @@ def to_xarray(
     """Weights, associations and co-associations of all rounds, with named axes.
 
     Axes are `round` (from 1), `hypothesis` (most probable first), `client`, `other_client` and
-    `cluster`. Cluster numbers are not comparable across hypotheses or rounds: those of a round's
-    leading hypothesis are matched to the round before by shared clients, those of its other
-    hypotheses to the leading one. Probabilities are beliefs in rounds with `is_belief`, and those
-    of the hypotheses' associations (`label`) in others. Where true groups are known they are the
-    coordinate `group` of `client`, or of `round` and `client` where they change over rounds; -1
-    where they are not known.
+    `cluster`. Clusters are numbered as in the leading hypothesis after the last round, and keep
+    their numbers from round to round where their models go on, whichever clients they have; those
+    of hypotheses without a common ancestor are matched by shared clients. Probabilities are beliefs
+    in rounds with `is_belief`, and those of the hypotheses' associations (`label`) in others. Where
+    true groups are known they are the coordinate `group` of `client`, or of `round` and `client`
+    where they change over rounds; -1 where they are not known.
 
     Args:
         history: snapshots of the rounds.
@@ -234,26 +235,22 @@ def _weights(history: Sequence[Snapshot]) -> NDArray[np.float64]:
 def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """(rounds, hypotheses, clients) labels, (rounds, clients, clusters) probabilities."""
     hypotheses = [a for snapshot in history for a in snapshot.associations]
-    clients, clusters = len(hypotheses[0].clients), max(a.num_clusters for a in hypotheses)
+    clients = len(hypotheses[0].clients)
+    known = LeadingClusters.of(history)
+    numbers = known.numbers
+    clusters = max(known.num_clusters, *(association.num_clusters for association in hypotheses))
     most = max(len(snapshot.associations) for snapshot in history)
     labels = np.full((len(history), most, clients), UNSEEN, dtype=np.int32)
     total = np.zeros((len(history), clients, clusters))
-    before: NDArray[np.float64] = np.eye(clients, clusters)[:, :0]
-    for snapshot, row, probabilities in zip(history, labels, total, strict=True):
-        reference = before
+    for snapshot, leading, row, probabilities in zip(history, numbers, labels, total, strict=True):
+        reference = np.zeros((clients, clusters))
+        reference[:, leading] = snapshot.associations[0].serving
         kept = zip(snapshot.weights, snapshot.associations, snapshot.memberships, strict=True)
-        for place, (weight, association, membership) in zip(row, kept, strict=False):
-            serving = association.serving
-            names = best_matching(serving.T @ reference)
-            named = np.zeros((clients, clusters))
-            named[:, names] = serving
-            probabilities[:, names] += weight * membership
-            seen = association.labels != UNSEEN
-            place[seen] = names[association.labels[seen]]
-            if reference is before:
-                reference = named
+        for index, (weight, association, membership) in enumerate(kept):
+            own = best_matching(association.serving.T @ reference) if index else leading
+            probabilities[:, own] += weight * membership
+            row[index] = renumbered(association.labels, own)
         probabilities[:] = given_seen(probabilities, snapshot.memberships)
-        before = probabilities
     return labels, total
 
 

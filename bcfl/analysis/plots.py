@@ -34,6 +34,7 @@ from bcfl.drawing import (
     draw_uncertain_clients,
     in_style,
 )
+from bcfl.hypotheses.numbering import LeadingClusters
 from bcfl.protocol.statistics.label_predictions import LabelSums
 from bcfl.protocol.statistics.predictions import PredictionSums
 from bcfl.runtime import as_given
@@ -123,6 +124,8 @@ def plot_cluster_sizes(
 ) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
 
+    Clusters have the same number and colour in all rounds, those of the last.
+
     Args:
         runs: a run, or several by name.
         ax: to draw on, one for each run; by default those of a new figure.
@@ -131,7 +134,7 @@ def plot_cluster_sizes(
         The matplotlib axes; of several runs, (runs,) an array of them.
     """
     sizes = {
-        name: [snapshot.associations[0].sizes.tolist() for snapshot in run.state.history]
+        name: LeadingClusters.of(run.state.history).sizes.tolist() if run.state.history else []
         for name, run in _named(runs).items()
     }
     return _drawn(runs, len(sizes), ax, lambda given: draw_cluster_sizes(sizes, given))
@@ -174,7 +177,11 @@ def plot_uncertain_clients(
         The matplotlib axes; of several runs, (runs,) an array of them.
     """
     memberships = {
-        name: Memberships.of(run.client_cluster_graph()) for name, run in _named(runs).items()
+        name: Memberships.of(
+            run.client_cluster_graph(),
+            LeadingClusters.of(run.state.history).num_clusters if run.state.history else 0,
+        )
+        for name, run in _named(runs).items()
     }
     return _drawn(
         runs,

@@ -23,6 +23,7 @@ from bcfl.drawing.cluster_sizes import (
     cluster_colours,
     draw_cluster_sizes,
     lighter_cluster_colours,
+    size_table,
 )
 from bcfl.drawing.groups import LARGER, MARKERS, Palette, concepts_text, read_concepts
 from bcfl.drawing.hypothesis_weights import (
@@ -116,6 +117,7 @@ __all__ = [
     "pair_bin",
     "panels",
     "read_concepts",
+    "size_table",
     "spread",
     "stacked_panels",
     "whole_numbers",

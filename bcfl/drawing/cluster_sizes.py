@@ -51,7 +51,7 @@ def draw_cluster_sizes(
     if not given:
         figure.set_layout_engine("constrained", wspace=0.09)
     for place, (method, rows) in zip(axes, sizes.items(), strict=True):
-        _draw_panel(place, method, table(rows))
+        _draw_panel(place, method, size_table(rows))
     alone = bool(given) or columns == 1
     for place in axes if alone else axes[::columns]:
         place.set_ylabel("clients")
@@ -60,7 +60,7 @@ def draw_cluster_sizes(
     return figure
 
 
-def table(rows: Sizes) -> NDArray[np.int64]:
+def size_table(rows: Sizes) -> NDArray[np.int64]:
     """(rounds, clusters) int64 number of clients, 0 where a cluster does not exist."""
     filled = np.zeros((len(rows), max(map(len, rows), default=0)), dtype=np.int64)
     for target, row in zip(filled, rows, strict=True):

@@ -41,16 +41,23 @@ class Memberships:
         probabilities: (clients, clusters) float64, rows sum to 1.
         groups: true group of each client, where known.
         palette: true groups of all clients, in a stream at all time steps.
+        num_colours: number of clusters that colours are for, if larger than that of clusters here,
+            as in a figure of all rounds.
     """
 
     clients: tuple[str, ...]
     probabilities: NDArray[np.float64]
     groups: Mapping[str, int]
     palette: Palette = field(default_factory=Palette)
+    num_colours: int = 0
 
     @classmethod
-    def of(cls, graph: nx.Graph[str]) -> Memberships:
+    def of(cls, graph: nx.Graph[str], num_colours: int = 0) -> Memberships:
         """From a graph of `bcfl.analysis.client_cluster_graph`, without clients never seen.
+
+        Args:
+            graph: the graph.
+            num_colours: see `bcfl.drawing.Memberships`.
 
         Raises:
             KeyError: the graph is another one.
@@ -68,7 +75,7 @@ class Memberships:
         )
         groups = {name: int(data["group"]) for name, data in of.items() if "group" in data}
         palette = Palette.of_clients(of.values())
-        return cls(tuple(seen[i] for i in order), table[order], groups, palette)
+        return cls(tuple(seen[i] for i in order), table[order], groups, palette, num_colours)
 
     @property
     def entropies(self) -> NDArray[np.float64]:
@@ -135,7 +142,7 @@ def _panels(lines: Sequence[int], columns: int, width: float) -> tuple[Figure, l
 def _draw_panel(axes: Axes, method: str, members: Memberships, known: Palette) -> None:
     count = min(MOST_UNCERTAIN, members.num_uncertain)
     shown, entropies = members.probabilities[:count], members.entropies
-    palette = cluster_colours(shown.shape[1])
+    palette = cluster_colours(max(shown.shape[1], members.num_colours))
     left, room = np.zeros(count), WIDE_ENOUGH * (3 if is_narrow(axes) else 2)
     for cluster, (colour, width) in enumerate(zip(palette, shown.T, strict=False)):
         bars = axes.barh(range(count), width, 0.78, left, color=colour, edgecolor="white")

@@ -15,6 +15,7 @@ from bcfl.hypotheses.history import (
 from bcfl.hypotheses.hypothesis import Hypothesis, HypothesisSet, match_clusters
 from bcfl.hypotheses.matching import best_matching
 from bcfl.hypotheses.membership import Membership
+from bcfl.hypotheses.numbering import LeadingClusters, cluster_numbers, main_parent, renumbered
 from bcfl.hypotheses.posterior import Block, Posterior
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Block",
     "Hypothesis",
     "HypothesisSet",
+    "LeadingClusters",
     "Membership",
     "Posterior",
     "Proposed",
@@ -30,6 +32,9 @@ __all__ = [
     "accumulated_co_association",
     "ancestor_shares",
     "best_matching",
+    "cluster_numbers",
+    "main_parent",
     "match_clusters",
+    "renumbered",
     "smoothed_associations",
 ]

@@ -47,6 +47,8 @@ class Snapshot:
         shares: share of the weight from each parent, per hypothesis; empty for equal shares.
         beliefs: (clients, clusters) belief of each hypothesis, None where it has none in that round
             (see `bcfl.Hypothesis.belief`); empty if none has.
+        continues: for each hypothesis and then each proposal, the clusters that its clusters
+            continue, see `bcfl.Hypothesis.continues`; empty if all keep their indices.
     """
 
     round: int
@@ -57,6 +59,7 @@ class Snapshot:
     proposals: tuple[Proposed, ...] = ()
     shares: tuple[tuple[float, ...], ...] = ()
     beliefs: tuple[NDArray[np.float64] | None, ...] = ()
+    continues: tuple[tuple[int, ...], ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -79,6 +82,9 @@ class Snapshot:
             ),
             shares=tuple(h.parent_shares for h in hypotheses),
             beliefs=tuple(h.belief for h in hypotheses),
+            continues=tuple(h.continues for h in hypotheses.competing)
+            if any(h.continues for h in hypotheses.competing)
+            else (),
         )
 
     @property

@@ -37,6 +37,8 @@ class Hypothesis:
         kind: kind of a proposal, such as `split`; empty for a ranked association.
         lineage: for each round, the index of the ancestor that competed in it; the first is the
             initial hypothesis.
+        continues: for each cluster, the index of the cluster that it continues of the parent with
+            the largest share, -1 for a new one; empty where all keep their indices.
         state: opaque state that a policy or tracker carries from round to round.
         carried_models: models that a policy carries from round to round, by name.
         cavities: models of clusters without one of their contributors each, for policies that score
@@ -67,6 +69,7 @@ class Hypothesis:
     parents: tuple[int, ...] = ()
     kind: str = ""
     lineage: tuple[int, ...] = ()
+    continues: tuple[int, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     shares: tuple[float, ...] = ()
     carried_models: Mapping[str, Posterior] = field(default_factory=dict)
@@ -97,8 +100,11 @@ class Hypothesis:
             permutation: of the clusters, int64 of shape (clusters,).
         """
         old = np.argsort(permutation)
+        same = not self.continues and bool((old == np.arange(len(old))).all())
+        continues = self.continues or range(len(self.clusters))
         return replace(
             self,
+            continues=() if same else tuple(continues[i] for i in old),
             clusters=tuple(self.clusters[i] for i in old),
             cavities={(c, int(permutation[i])): p for (c, i), p in self.cavities.items()},
             belief=None if self.belief is None else self.belief[:, old],

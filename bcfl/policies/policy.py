@@ -17,6 +17,9 @@ from bcfl.hypotheses.posterior import Posterior
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.policies.context import RoundContext as RoundContext
 from bcfl.policies.costs import Costs as Costs
+from bcfl.policies.origins import Continue as Continue
+from bcfl.policies.origins import Given as Given
+from bcfl.policies.origins import Origin as Origin
 from bcfl.policies.trainings import Work as Work
 from bcfl.policies.trainings import cluster_shares as cluster_shares
 from bcfl.policies.trainings import trainings as trainings
@@ -42,45 +45,6 @@ class Validates(Protocol):
             ValueError: they are not met.
         """
         ...
-
-
-class Origin(Protocol):
-    """Where a new cluster's model comes from."""
-
-    def posterior(self, parent: Hypothesis) -> Posterior:
-        """The model that the cluster continues from."""
-        ...
-
-
-@dataclass(frozen=True)
-class Continue:
-    """The cluster continues from a cluster of the parent hypothesis.
-
-    Attributes:
-        index: index of that cluster.
-    """
-
-    index: int
-
-    def posterior(self, parent: Hypothesis) -> Posterior:
-        """The parent's posterior of that cluster."""
-        return parent.clusters[self.index]
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """The cluster continues from a given model, such as a new or a merged one.
-
-    Attributes:
-        model: that model.
-    """
-
-    model: Posterior
-
-    def posterior(self, parent: Hypothesis) -> Posterior:
-        """The model itself."""
-        del parent
-        return self.model
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -117,6 +117,7 @@ class StateWriter:
             "shares": list(hypothesis.shares),
             "kind": hypothesis.kind,
             "lineage": list(hypothesis.lineage),
+            "continues": list(hypothesis.continues),
             "state": _plain(hypothesis.state),
             "kept": {name: self._posterior(p) for name, p in hypothesis.carried_models.items()},
             "belief": self._belief(hypothesis.belief),
@@ -145,6 +146,7 @@ class StateWriter:
             ],
             "log_captured_mass": snapshot.log_captured_mass,
             "beliefs": [self._belief(belief) for belief in snapshot.beliefs],
+            "continues": [list(c) for c in snapshot.continues],
         }
 
 
@@ -225,6 +227,7 @@ class StateReader:
             parents=tuple(row["parents"]),
             kind=row["kind"],
             lineage=tuple(row["lineage"]),
+            continues=tuple(row.get("continues", ())),
             state=row["state"],
             shares=tuple(row["shares"]),
             carried_models={name: posteriors[p] for name, p in row["kept"].items()},
@@ -262,6 +265,7 @@ class StateReader:
             ),
             shares=tuple(tuple(s) for s in row["shares"]),
             beliefs=tuple(self._belief(place) for place in row["beliefs"]),
+            continues=tuple(tuple(c) for c in row.get("continues", ())),
         )
 
 

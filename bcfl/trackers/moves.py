@@ -212,7 +212,7 @@ def split_cluster(candidate: Candidate, split: Split, slot: int) -> Candidate:
             contribution_weights[row, slot] = contribution_weights[row, split.cluster]
             contribution_weights[row, split.cluster] = 0.0
     origins = tuple(
-        Continue(split.cluster) if index == slot else origin
+        Continue(split.cluster, is_copy=True) if index == slot else origin
         for index, origin in enumerate(candidate.origins)
     )
     labels = next_best_clusters(candidate, slot) | dict.fromkeys(split.leaving, slot)

@@ -18,6 +18,7 @@ from bcfl.aggregation.crossfit import Fold, cavities_of_folds, folds_of
 from bcfl.hypotheses.hypothesis import Cavities, Hypothesis, HypothesisSet
 from bcfl.hypotheses.posterior import Block
 from bcfl.policies.context import RoundContext
+from bcfl.policies.origins import continued
 from bcfl.policies.policy import Candidate, Policy, answered
 from bcfl.policies.ranking import membership_probabilities
 from bcfl.protocol.answers import Trained as LocalModel
@@ -199,6 +200,7 @@ def child_of(
         parents=(successor.parent,),
         kind=chosen.kind,
         lineage=(*parent.lineage, successor.parent),
+        continues=continued(chosen.origins, len(parent.clusters)),
         state=chosen.state,
         carried_models=chosen.carried_models,
         cavities=cavities,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count as counted
+from itertools import islice
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +19,13 @@ from scipy.special import entr
 from bcfl import ClientData, Method, Run
 from bcfl.analysis import TrueGroups
 from bcfl.data import TEST, at_step, num_steps
-from bcfl.hypotheses import UNSEEN, best_matching, smoothed_associations
+from bcfl.hypotheses import (
+    UNSEEN,
+    Snapshot,
+    ancestor_shares,
+    cluster_numbers,
+    smoothed_associations,
+)
 from experiments.partitions import occurrences
 from experiments.runs.files import Pair
 from experiments.runs.restore import newest_state, restore
@@ -28,8 +36,6 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 BASELINE = "fedavg"
-SAME_SLOT = 1e-3
-"""Matching bonus, in clients, for a cluster that keeps its number from one round to the next."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Peer:
 class ClientReport:
     """Data, association history and scores of one client.
 
-    Clusters are numbered as in the leading hypothesis after the last round.
+    Clusters are numbered as in the leading hypothesis after the last round, in all rounds.
 
     Attributes:
         client: its name.
@@ -236,9 +242,7 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
     planned = state.planned_rounds or state.round
     history = state.history
     latest = state.hypotheses.association_probabilities()
-    numbers = range(1, len(history) + 1)
-    filtered = [smoothed_associations(history[:number], number) for number in numbers]
-    smoothed = [smoothed_associations(history, number) for number in numbers]
+    filtered, smoothed = numbered_associations(history, latest)
     aggregation = restored.federation.method.aggregation
     return RunHistory(
         pair=pair,
@@ -247,9 +251,9 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
         run=restored.run,
         clients=restored.clients,
         time_step=state.time_step(restored.clients),
-        latest=latest,
-        filtered=matched_clusters([*filtered, latest])[:-1],
-        smoothed=matched_clusters([*smoothed, latest])[:-1],
+        latest=_wide(latest, filtered[-1].shape[1]),
+        filtered=filtered,
+        smoothed=smoothed,
         carries_weights=aggregation.carried_log_weight(-1.0) != 0.0,
         baseline=_baseline(folder, pair, restored.setup),
     )
@@ -262,23 +266,39 @@ def _baseline(folder: Path, pair: Pair, setup: Experiment | None) -> Run | None:
     return restore(folder, other, setup).run
 
 
-def matched_clusters(matrices: Sequence[Matrix]) -> list[Matrix]:
-    """Relabel the clusters of consecutive rounds to agree with those of the last round.
+def numbered_associations(
+    history: Sequence[Snapshot], latest: Matrix
+) -> tuple[list[Matrix], list[Matrix]]:
+    """Association probabilities of each round, with the same number of a cluster in all rounds.
 
-    Consecutive rounds are matched one to one by the expected number of shared clients, backwards
-    from the last round; clusters that no longer exist get labels of their own.
+    See `bcfl.hypotheses.cluster_numbers`.
 
     Args:
-        matrices: (clients, clusters) probabilities by round; the number of clusters may change.
+        history: snapshots of all rounds.
+        latest: (clients, clusters) probabilities after the last round.
 
     Returns:
-        (clients, labels) probabilities by round, all of the same width.
+        (clients, clusters) probabilities given the rounds up to each round, and given all rounds.
     """
-    width = max(matrix.shape[1] for matrix in matrices)
-    wide = [np.pad(matrix, ((0, 0), (0, width - matrix.shape[1]))) for matrix in matrices]
-    matched = [wide[-1]]
-    names = np.arange(width)
-    for earlier, later in zip(reversed(wide[:-1]), reversed(wide[1:]), strict=True):
-        names = names[best_matching(earlier.T @ later + SAME_SLOT * np.eye(width))]
-        matched.append(earlier[:, np.argsort(names)])
-    return matched[::-1]
+    numbers = cluster_numbers(history)
+    found: tuple[list[Matrix], list[Matrix]] = [], []
+    for row, own in enumerate(numbers):
+        for known, matrices in zip((history[: row + 1], history), found, strict=True):
+            leading = int(ancestor_shares(known, row + 1).argmax())
+            matrices.append(_in_numbers(smoothed_associations(known, row + 1), own[leading]))
+    width = max(matrix.shape[1] for matrix in (*found[0], *found[1], latest))
+    filtered, smoothed = ([_wide(matrix, width) for matrix in matrices] for matrices in found)
+    return filtered, smoothed
+
+
+def _in_numbers(matrix: Matrix, numbers: NDArray[np.int64]) -> Matrix:
+    """Probabilities whose first columns are clusters with these numbers."""
+    free = (n for n in counted() if n not in numbers)
+    columns = [*numbers.tolist(), *islice(free, matrix.shape[1] - len(numbers))]
+    named = np.zeros((len(matrix), 1 + max(columns)))
+    named[:, columns] = matrix
+    return named
+
+
+def _wide(matrix: Matrix, width: int) -> Matrix:
+    return np.pad(matrix, ((0, 0), (0, width - matrix.shape[1])))

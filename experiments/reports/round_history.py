@@ -20,7 +20,7 @@ from bcfl.drawing import (
     edge_width,
     marker_size,
 )
-from bcfl.hypotheses import Snapshot
+from bcfl.hypotheses import Snapshot, cluster_numbers, renumbered
 from bcfl.rounds import CheckpointError
 from experiments.reports.pictures.time_steps import Stream
 from experiments.runs.files import Pair
@@ -157,14 +157,18 @@ def of_method(
     kept = [row for row, name in enumerate(clients) if shown is None or name in shown.groups]
     lines = {} if ancestry is None else line_of_node(ancestry)
     known: dict[str, int] = {}
-    by_round = {snapshot.round: snapshot for snapshot in snapshots}
+    numbered = zip(snapshots, cluster_numbers(snapshots), strict=True)
+    by_round = {snapshot.round: (snapshot, numbers) for snapshot, numbers in numbered}
     entries: list[dict[str, list[Any]]] = []
     for number in rounds:
-        snapshot = by_round.get(number)
-        if snapshot is None:
+        if number not in by_round:
             entries.append({"weights": [], "labels": [], "lines": []})
             continue
-        texts = [letters(a.labels[kept].tolist()) for a in snapshot.associations]
+        snapshot, numbers = by_round[number]
+        texts = [
+            letters(renumbered(association.labels[kept], own).tolist())
+            for association, own in zip(snapshot.associations, numbers, strict=False)
+        ]
         entries.append(
             {
                 "weights": np.exp(snapshot.log_weights).round(4).tolist(),

@@ -86,7 +86,9 @@ class APD:
                 chosen,
                 trainings=tuple(training for training, _ in work),
                 models=tuple(model for model in models if model.key in named),
-                origins=tuple(map(Given, current.clusters)) if begins else chosen.origins,
+                origins=tuple(Given(model, index) for index, model in enumerate(current.clusters))
+                if begins
+                else chosen.origins,
             )
         )
 

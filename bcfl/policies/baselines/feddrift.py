@@ -146,7 +146,7 @@ class FedDrift:
         bound = self.max_clusters or len(losses.clients)
         labels = {c: i % bound if alone else 0 for i, c in enumerate(losses.clients)}
         count = max(labels.values(), default=-1) + 1
-        return Regrouping([[0]] * count, [[1.0]] * count, labels)
+        return Regrouping([[0]] * count, [[1.0]] * count, labels, new=range(1, count))
 
     def _drifted(
         self, before: Mapping[str, float], losses: Losses, count: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -133,12 +133,14 @@ class Regrouping:
         weights: for each cluster, the weight of each part in the merged model.
         labels: cluster of each client that is associated.
         past: cluster of the samples of clients in earlier time steps, by client and step.
+        new: clusters that only start from the model of a previous one, which itself goes on.
     """
 
     parts: Sequence[Sequence[int]]
     weights: Sequence[Sequence[float]]
     labels: Mapping[str, int]
     past: Pieces = field(default_factory=dict)
+    new: Collection[int] = ()
 
     @classmethod
     def of(
@@ -167,19 +169,21 @@ class Regrouping:
             [[float(weights[i]) for i in group] for group in members],
             {client: index[int(groups[label])] for client, label in labels.items()},
             {piece: index[int(groups[label])] for piece, label in past.items()},
+            [number for number, group in enumerate(members) if all(origins[i] != i for i in group)],
         )
 
     def applied(self, hypothesis: Hypothesis) -> tuple[Hypothesis, tuple[Origin, ...]]:
         """The hypothesis with the new clusters before training, and their origins."""
         clusters: list[Posterior] = []
         origins: list[Origin] = []
-        for parts, weights in zip(self.parts, self.weights, strict=True):
+        for number, (parts, weights) in enumerate(zip(self.parts, self.weights, strict=True)):
             if len(parts) == 1:
                 clusters.append(hypothesis.clusters[parts[0]])
-                origins.append(Continue(parts[0]))
+                origins.append(Continue(parts[0], is_copy=number in self.new))
             else:
                 clusters.append(weighted_mean([hypothesis.clusters[i] for i in parts], weights))
-                origins.append(Given(clusters[-1]))
+                heaviest = parts[int(np.argmax(weights))]
+                origins.append(Given(clusters[-1], heaviest))
         clients = hypothesis.association.clients
         labels = np.array([self.labels.get(client, UNSEEN) for client in clients], dtype=np.int64)
         association = Association(clients, labels, len(clusters))

@@ -12,7 +12,7 @@ import scipy
 from bcfl.hypotheses.association import UNSEEN, Association
 from bcfl.hypotheses.hypothesis import Hypothesis
 from bcfl.policies.context import RoundContext
-from bcfl.policies.policy import Candidate, Continue, Policy, Ranking, Validates
+from bcfl.policies.policy import Candidate, Continue, Given, Policy, Ranking, Validates
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.requests import Steps, together
 
@@ -94,7 +94,9 @@ class SideBySide:
         """The candidates of all policies as one."""
         ends = np.cumsum([0, *(len(part.clusters) for part in parts)]).tolist()
         origins = tuple(
-            Continue(origin.index + first) if isinstance(origin, Continue) else origin
+            replace(origin, index=origin.index + first)
+            if isinstance(origin, Continue | Given) and origin.index is not None
+            else origin
             for first, one in zip(ends, chosen, strict=False)
             for origin in one.origins
         )

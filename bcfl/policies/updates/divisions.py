@@ -215,5 +215,8 @@ def regrouped(
         chosen,
         association=association.updated(labels),
         contribution_weights=contribution_weights,
-        origins=(*chosen.origins, *(Continue(parents[part]) for part in sorted(parents))),
+        origins=(
+            *chosen.origins,
+            *(Continue(parents[part], is_copy=True) for part in sorted(parents)),
+        ),
     )

@@ -193,7 +193,9 @@ def _given(
     """The candidates with clusters that continue from these ones, not the parent's."""
     for chosen in candidates:
         origins = tuple(
-            Given(clusters[origin.index]) if isinstance(origin, Continue) else origin
+            Given(clusters[origin.index], None if origin.is_copy else origin.index)
+            if isinstance(origin, Continue)
+            else origin
             for origin in chosen.origins
         )
         yield replace(chosen, origins=origins, models=(*chosen.models, *clusters))

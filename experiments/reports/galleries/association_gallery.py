@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +24,27 @@ from experiments.runs.run_folder import RunFolder
 
 MOST_PAIRED = 400
 """Clients whose pairs are counted."""
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
-def association_pictures(run: RunFolder) -> dict[str, Picture | None]:
-    """Figures by name, None where the run has no data for one."""
-    return {"uncertainty": _uncertainty(run), "pairs": _pairs(run)}
+def association_pictures(
+    run: RunFolder, num_colours: Mapping[str, int] = NOTHING
+) -> dict[str, Picture | None]:
+    """Figures by name, None where the run has no data for one.
+
+    Args:
+        run: the run.
+        num_colours: number of clusters that colours are for by method, if larger than that of the
+            last round.
+    """
+    return {"uncertainty": _uncertainty(run, num_colours), "pairs": _pairs(run)}
 
 
-def _uncertainty(run: RunFolder) -> Picture | None:
-    known = run.memberships()
+def _uncertainty(run: RunFolder, num_colours: Mapping[str, int]) -> Picture | None:
+    known = {
+        method: replace(rows, num_colours=num_colours.get(method, 0))
+        for method, rows in run.memberships().items()
+    }
     shown = {method: rows for method, rows in known.items() if rows.num_uncertain}
     if not known:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import compress, pairwise, starmap
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from bcfl import FederationState
 from bcfl.analysis import Groups
 from bcfl.drawing import NARROW, Palette
-from bcfl.hypotheses import Snapshot
+from bcfl.hypotheses import LeadingClusters, renumbered
 from experiments.datasets import DataError
 from experiments.reports.local_models import LocalModels, path_of
 from experiments.reports.pictures import bubbles, concepts, likeness, moves, neighbours
@@ -49,13 +49,22 @@ def client_pictures(
     Raises:
         ValueError: a file of local models cannot be read.
     """
-    groups, stream = _groups(run), Stream.of(run)
+    groups, stream, clusters = _groups(run), Stream.of(run), leading_clusters(states)
     return {
         "partition": _partition(run, stream),
-        "moves": _moves(states, groups, stream),
+        "moves": _moves(states, clusters, groups, stream),
         "clusters": _clusters(states),
-        **_local(run, groups, stream),
+        **_local(run, clusters, groups, stream),
     }
+
+
+def leading_clusters(states: Mapping[str, FederationState]) -> dict[str, LeadingClusters]:
+    """Clusters over rounds by method, without methods that have done no round.
+
+    Args:
+        states: newest checkpoints of the first seed by method.
+    """
+    return {m: LeadingClusters.of(state.history) for m, state in states.items() if state.history}
 
 
 def _first(run: RunFolder, method: str) -> Pair:
@@ -136,12 +145,17 @@ def _stream(run: RunFolder, stream: Stream, clients: Partition | None) -> Pictur
     )
 
 
-def _moves(states: Mapping[str, FederationState], groups: Groups, stream: Stream) -> Picture | None:
-    found = {method: _moves_of(state, groups, stream) for method, state in states.items()}
-    shown = {method: lines for method, lines in found.items() if lines}
-    if not shown:
+def _moves(
+    states: Mapping[str, FederationState],
+    clusters: Mapping[str, LeadingClusters],
+    groups: Groups,
+    stream: Stream,
+) -> Picture | None:
+    several = {method: own for method, own in clusters.items() if own.num_clusters > 1}
+    if not several:
         return None
-    names = states[next(iter(shown))].hypotheses.best.association.clients
+    names = states[next(iter(several))].hypotheses.best.association.clients
+    shown = {method: _moves_of(own, names, groups, stream) for method, own in several.items()}
     known = any(map(_is_known, groups.values()))
     absorbed, colours = ("all colours", " Colours: true groups.") if known else ("the others", "")
     look, steps = "Look for late or repeated changes of cluster", stream.steps
@@ -156,8 +170,8 @@ def _moves(states: Mapping[str, FederationState], groups: Groups, stream: Stream
         "moves",
         "Cluster of each client over rounds, a line per client, one panel per method",
         f"{look}, and for a cluster that absorbs {absorbed}: cluster collapse.{colours} Leading "
-        "hypothesis, first seed; clusters are numbered as in the last round; methods with one "
-        f"cluster are omitted.{steps.caption}",
+        "hypothesis, first seed; clusters are numbered as in the last round, and keep their "
+        f"numbers where their models go on; methods with one cluster are omitted.{steps.caption}",
         moves.move_tips(shown, names),
         narrow=steps.marked(lambda: moves.draw_moves(shown, columns=1)),
     )
@@ -167,31 +181,18 @@ def _is_known(group: int | None) -> bool:
     return group is not None
 
 
-def _moves_of(state: FederationState, groups: Groups, stream: Stream) -> moves.Moves | None:
-    leading = [snapshot.associations[0] for snapshot in state.history]
-    most = max((association.num_clusters for association in leading), default=0)
-    if most < 2:
-        return None
-    labels = np.stack([association.labels for association in leading])
-    clients = leading[0].clients
+def _moves_of(
+    clusters: LeadingClusters, clients: Sequence[str], groups: Groups, stream: Stream
+) -> moves.Moves:
     known = [groups.get(client) for client in clients]
-    lines = moves.Moves.of(
-        labels, most, known, list(starmap(_keeps_numbers, pairwise(state.history)))
-    )
+    lines = moves.Moves(clusters.labels, clusters.num_clusters, known)
     if not stream.concepts:
         return lines
     return replace(
         lines,
-        over_rounds=stream.groups(clients)[: len(labels)],
+        over_rounds=stream.groups(clients)[: len(clusters.labels)],
         palette=stream.palette,
     )
-
-
-def _keeps_numbers(before: Snapshot, after: Snapshot) -> bool:
-    """Whether a single hypothesis continues without losing clusters, so that numbers are kept."""
-    if len(before.associations) > 1 or len(after.associations) > 1:
-        return False
-    return after.associations[0].num_clusters >= before.associations[0].num_clusters
 
 
 def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
@@ -226,16 +227,29 @@ def _parameters(state: FederationState, cluster: int) -> likeness.Matrix:
     return np.concatenate(means).astype(np.float64)
 
 
-def _local(run: RunFolder, groups: Groups, stream: Stream) -> dict[str, Picture | None]:
+def _local(
+    run: RunFolder, clusters: Mapping[str, LeadingClusters], groups: Groups, stream: Stream
+) -> dict[str, Picture | None]:
     """Figures of local models of the first method that has some recorded."""
     for method in run.methods:
         recorded = LocalModels.read(path_of(run.path, _first(run, method)))
         if recorded is not None:
+            if method in clusters:
+                recorded = _in_shared_numbers(recorded, clusters[method])
             return {
                 "neighbours": _neighbours(method, recorded, groups, stream),
                 "likeness": _likeness(method, recorded, sorted(groups)),
             }
     return {"neighbours": None, "likeness": None}
+
+
+def _in_shared_numbers(recorded: LocalModels, clusters: LeadingClusters) -> LocalModels:
+    """Local models whose clusters have the numbers that they have in all rounds."""
+    rows = [
+        renumbered(row, clusters.numbers[number - 1]) if number <= len(clusters.numbers) else row
+        for number, row in zip(recorded.rounds.tolist(), recorded.clusters, strict=True)
+    ]
+    return replace(recorded, clusters=np.stack(rows))
 
 
 def _neighbours(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bcfl import FederationState
 from bcfl.drawing import (
@@ -17,10 +18,12 @@ from bcfl.drawing import (
     draw_client_graphs,
     draw_cluster_sizes,
     draw_hypothesis_weights,
+    size_table,
     with_alternatives,
 )
+from bcfl.hypotheses import LeadingClusters
 from experiments.reports.galleries.association_gallery import association_pictures
-from experiments.reports.galleries.client_gallery import client_pictures
+from experiments.reports.galleries.client_gallery import client_pictures, leading_clusters
 from experiments.reports.galleries.family_gallery import family_pictures
 from experiments.reports.galleries.score_gallery import recorded, score_pictures
 from experiments.reports.pictures import curves, tree
@@ -42,14 +45,15 @@ def all_pictures(
         ValueError: a file of the run cannot be read.
     """
     ancestries = with_alternatives(run.lineages())
+    sizes = cluster_sizes(run, leading_clusters(states))
     return {
         **score_pictures(run, Stream.of(run).kind),
         "graph": _client_graph(run),
-        "sizes": _cluster_sizes(run),
+        "sizes": _cluster_sizes(run, sizes),
         "ribbons": _ribbons(ancestries, TimeSteps.of(run)),
         "tree": _tree(ancestries),
         "hypotheses": _hypotheses(run),
-        **association_pictures(run),
+        **association_pictures(run, {m: rows.shape[1] for m, rows in sizes.items()}),
         **client_pictures(run, states),
         **family_pictures(run),
     }
@@ -120,8 +124,32 @@ def _client_tips(
     return tips
 
 
-def _cluster_sizes(run: RunFolder) -> Picture | None:
-    sizes = {m: [r.get("cluster_sizes") or [0] for r in run.first(m)] for m in run.methods}
+def cluster_sizes(
+    run: RunFolder, clusters: Mapping[str, LeadingClusters]
+) -> dict[str, NDArray[np.int64]]:
+    """(rounds, clusters) number of clients by method, first seed, with one number per cluster.
+
+    There is a column for every cluster that any figure of the method shows, so that all give it the
+    same colour. Rounds after the newest checkpoint have the numbers of their own round.
+
+    Args:
+        run: the run.
+        clusters: of the newest checkpoints.
+    """
+    beliefs, found = run.memberships(), {}
+    for method in run.methods:
+        rows = size_table([r.get("cluster_sizes") or [0] for r in run.first(method)])
+        known = clusters[method].sizes[: len(rows)] if method in clusters else rows[:0]
+        last = beliefs[method].probabilities.shape[1] if method in beliefs else 0
+        found[method] = np.zeros((len(rows), max(rows.shape[1], known.shape[1], last)), np.int64)
+        found[method][:, : rows.shape[1]] = rows
+        found[method][: len(known)] = 0
+        found[method][: len(known), : known.shape[1]] = known
+    return found
+
+
+def _cluster_sizes(run: RunFolder, found: Mapping[str, NDArray[np.int64]]) -> Picture | None:
+    sizes = {method: rows.tolist() for method, rows in found.items()}
     if not any(any(map(sum, rows)) for rows in sizes.values()):
         return None
     steps = TimeSteps.of(run)

@@ -21,15 +21,13 @@ from bcfl.drawing import (
     whole_numbers,
     wrapped,
 )
-from bcfl.hypotheses import UNSEEN, best_matching
+from bcfl.hypotheses import UNSEEN
 from experiments.reports.pictures.drawing import ClientText
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SAME_NUMBER = 1e-3
-"""Matching bonus, in clients, for a cluster that keeps its number."""
 LANE = 0.72
 """Height of the band of a cluster, in distances between clusters."""
 TITLE, NARROW_TITLE = 26, 13
@@ -43,7 +41,8 @@ class Moves:
     """Cluster assignments of all clients over rounds.
 
     Attributes:
-        labels: (rounds, clients) int64 cluster after each round, -1 before a client was seen.
+        labels: (rounds, clients) int64 cluster after each round, -1 before a client was seen, in
+            the numbers of `bcfl.hypotheses.cluster_numbers`.
         num_clusters: number of clusters.
         groups: true group of each client after the last round, None where unknown.
         over_rounds: (rounds, clients) true groups after each round; empty where they do not change.
@@ -55,38 +54,6 @@ class Moves:
     groups: Sequence[int | None]
     over_rounds: Sequence[Sequence[int | None]] = ()
     palette: Palette = field(default_factory=Palette)
-
-    @classmethod
-    def of(
-        cls,
-        labels: NDArray[np.int64],
-        num_clusters: int,
-        groups: Sequence[int | None],
-        keeps_numbers: Sequence[bool] = (),
-    ) -> Moves:
-        """Relabel clusters so that as few clients as possible move; the last round is kept.
-
-        A different leading hypothesis may number the same clusters differently.
-
-        Args:
-            labels: (rounds, clients) int64 cluster of each client after each round, -1 before it
-                was seen.
-            num_clusters: number of clusters.
-            groups: true group of each client, None where unknown.
-            keeps_numbers: for each round but the last, whether the next round numbers clusters in
-                the same way; empty where unknown.
-        """
-        named, names = np.array(labels), np.arange(num_clusters)
-        for row in range(len(named) - 2, -1, -1):
-            if keeps_numbers and keeps_numbers[row]:
-                named[row] = np.where(named[row] == UNSEEN, UNSEEN, names[named[row]])
-                continue
-            shared = SAME_NUMBER * np.eye(num_clusters)
-            both = (named[row] != UNSEEN) & (named[row + 1] != UNSEEN)
-            np.add.at(shared, (named[row, both], named[row + 1, both]), 1)
-            names = best_matching(shared)
-            named[row] = np.where(named[row] == UNSEEN, UNSEEN, names[named[row]])
-        return cls(named, num_clusters, groups)
 
     @property
     def moved(self) -> NDArray[np.bool_]:

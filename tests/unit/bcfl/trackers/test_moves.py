@@ -133,7 +133,7 @@ def test_without_costs_no_cluster_has_a_price(chosen):
 def test_a_split_frees_a_slot_for_one_half(chosen, parent):
     made = split_cluster(chosen, Split(0, frozenset("cd"), 0.9, 4), 2)
     assert labels_of(made) == {"a": 0, "b": 0, "c": 2, "d": 2, "e": 1, "f": 1}
-    assert made.origins == (Continue(0), Continue(1), Continue(0))
+    assert made.origins == (Continue(0), Continue(1), Continue(0, is_copy=True))
     assert made.contribution_weights.tolist() == [
         [1, 0, 0],
         [1, 0, 0],
@@ -180,7 +180,7 @@ def test_one_more_cluster_is_empty_until_a_half_moves_in(chosen):
     assert labels_of(wide) == LABELS
     made = split_cluster(wide, Split(0, frozenset("bd"), 0.9, 4), -1)
     assert labels_of(made) == {**LABELS, "b": 3, "d": 3}
-    assert made.origins == (Continue(0), Continue(1), Continue(2), Continue(0))
+    assert made.origins == (Continue(0), Continue(1), Continue(2), Continue(0, is_copy=True))
     assert made.contribution_weights.sum(axis=0).tolist() == [2, 1, 1, 2]
 
 

@@ -69,10 +69,10 @@ def test_the_best_divisions_meet_the_cheapest_slots(chosen, trained_at, due):
     origins = [[i for i, o in enumerate(one.origins) if o != Continue(i)] for one in made]
     assert origins == [[2], [3], [2], [3]]
     assert [one.origins[slot] for one, (slot,) in zip(made, origins, strict=True)] == [
-        Continue(0),
-        Continue(0),
-        Continue(1),
-        Continue(1),
+        Continue(0, is_copy=True),
+        Continue(0, is_copy=True),
+        Continue(1, is_copy=True),
+        Continue(1, is_copy=True),
     ]
     for one, (slot,) in zip(made[:2], origins[:2], strict=True):
         assert {frozenset(h) for h in halves(one, (0, slot))} == {
@@ -182,7 +182,7 @@ def test_a_single_cluster_can_only_bear(hypothesis_at, chosen_with, trained_at, 
     assert Merge().propose(chosen, answers, due) == []
     (one,) = Birth().propose(chosen, answers, due)
     assert {frozenset(h) for h in halves(one, (0, 1))} == {frozenset("abcd"), frozenset("efgh")}
-    assert (one.kind, one.origins) == ("birth", (Continue(0), Continue(0)))
+    assert (one.kind, one.origins) == ("birth", (Continue(0), Continue(0, is_copy=True)))
     assert_partition(one, chosen)
 
 
@@ -207,7 +207,7 @@ def test_births_end_at_the_most_clusters(chosen, trained_at, due):
     assert Birth(max_clusters=4).propose(chosen, answers, due) == []
     made = Birth(max_clusters=5).propose(chosen, answers, due)
     assert [one.association.num_clusters for one in made] == [5, 5]
-    assert [one.origins[4] for one in made] == [Continue(0), Continue(1)]
+    assert [one.origins[4] for one in made] == [Continue(i, is_copy=True) for i in range(2)]
     for one in made:
         assert_partition(one, chosen)
 

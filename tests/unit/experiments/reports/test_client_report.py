@@ -10,7 +10,7 @@ from scipy.stats import entropy
 
 from bcfl.analysis import rows
 from bcfl.rounds import checkpoint
-from experiments.reports.client_report import matched_clusters, read_history
+from experiments.reports.client_report import read_history
 from experiments.reports.uncertainty_results import Query, evaluate_run
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.restore import restore
@@ -151,28 +151,6 @@ def test_rounds_are_distributions_or_unseen_and_the_last_is_the_latest(history, 
         assert np.allclose(report.smoothed[-1], report.probabilities)
         assert (report.clusters[0] == -1) == (report.client not in seen[0])
         assert report.entropy == pytest.approx(entropy(report.probabilities))
-
-
-def test_labels_follow_clusters_that_change_their_number():
-    first = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
-    second, third = first[:, [2, 0, 1]], first[:, [1, 0, 2]]
-    for matrix in matched_clusters([first, second, third]):
-        np.testing.assert_array_equal(matrix, third)
-
-
-def test_a_cluster_that_no_longer_exists_gets_a_label_of_its_own():
-    before = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]], dtype=float)
-    after = np.array([[1, 0], [0, 1], [0, 1], [1, 0]], dtype=float)
-    found, last = matched_clusters([before, after])
-    assert found[1:3, 1].tolist() == [1, 1]
-    assert found.sum(axis=0).tolist() == [1, 2, 1]
-    assert last.shape == (4, 3)
-
-
-def test_an_emptied_cluster_keeps_its_number():
-    before = np.array([[0, 0, 1], [0, 0, 1]], dtype=float)
-    after = np.array([[0, 0, 1], [0, 0, 1]], dtype=float)
-    np.testing.assert_array_equal(matched_clusters([before, after])[0], before)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 import experiments
 from bcfl.analysis import pairs, rows
 from bcfl.drawing import Palette
+from bcfl.hypotheses import LeadingClusters
 from experiments.commands import explain
 from experiments.config.scenario import from_table
 from experiments.reports import local_models
@@ -178,8 +179,8 @@ def test_figures_over_rounds_say_where_a_time_step_begins(read, plain_figures):
 
 def test_lines_of_clients_have_the_concept_of_the_round(read, stream):
     state = FirstStates.of(read).states["ifca"]
-    lines = client_gallery._moves_of(state, at(stream, STEPS - 1), Stream.of(read))
-    clients = state.hypotheses.best.association.clients
+    clients, known = state.hypotheses.best.association.clients, LeadingClusters.of(state.history)
+    lines = client_gallery._moves_of(known, clients, at(stream, STEPS - 1), Stream.of(read))
     assert [dict(zip(clients, row, strict=True)) for row in lines.over_rounds] == [
         at(stream, number // 2) for number in range(6)
     ]
@@ -190,7 +191,8 @@ def test_a_concept_has_one_colour_in_all_figures(read, stream):
     all_one = {client: (0, last, last) for client in stream.concepts}
     one = Stream(all_one, TimeSteps.of(read))
     state = FirstStates.of(read).states["ifca"]
-    lines = client_gallery._moves_of(state, dict.fromkeys(all_one, last), one)
+    clients, known = state.hypotheses.best.association.clients, LeadingClusters.of(state.history)
+    lines = client_gallery._moves_of(known, clients, dict.fromkeys(all_one, last), one)
     assert lines.palette == one.palette == Palette((0, last), change=True)
     palettes = [Stream.of(read).palette]
     palettes += [graph.palette for graph in read.graphs(2).values()]

@@ -48,7 +48,7 @@ def test_each_client_of_the_first_round_opens_a_cluster(linear, newborn, associa
     losses = {client: (2.0,) for client in "acd"}
     _, chosen = associated(FedDrift(objective=Objective()), first, losses, "acd")
     assert chosen.association.labels.tolist() == [0, -1, 1, 2]
-    assert chosen.origins == (Continue(0),) * 3
+    assert chosen.origins == (Continue(0), *(Continue(0, is_copy=True),) * 2)
     assert chosen.contribution_weights.tolist() == np.eye(3).tolist()
     assert chosen.state == {"losses": {"a": 2.0, "c": 2.0, "d": 2.0}, "step": 0}
     _, one = associated(FedDrift(objective=Objective(), start="one"), first, losses, "acd")
@@ -83,7 +83,8 @@ def test_who_drifts_opens_a_cluster_from_its_best_model_that_does_not_merge_at_o
     losses = {**APART, "b": (2.0, 0.9), "d": (0.9, 2.0)}
     _, alone = associated(FedDrift(objective=Objective(), every=2), parent, losses, round=2)
     assert alone.association.labels.tolist() == [0, 2, 1, 3]
-    assert alone.origins == (Continue(0), Continue(1), Continue(1), Continue(0))
+    opened = Continue(1, is_copy=True), Continue(0, is_copy=True)
+    assert alone.origins == (Continue(0), Continue(1), *opened)
     assert alone.state["losses"] == {"a": 0.3, "b": 0.9, "c": 0.3, "d": 0.9}
     eager = FedDrift(objective=Objective(), every=2, drifted="together")
     _, together = associated(eager, parent, losses, round=2)

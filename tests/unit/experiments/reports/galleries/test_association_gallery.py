@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
-from bcfl.drawing import ClientGraph, GraphPicture, Memberships
+from bcfl.drawing import ClientGraph, GraphPicture, Memberships, cluster_colours
 from experiments.reports.galleries.association_gallery import association_pictures
 from experiments.reports.galleries.gallery import _client_tips
 
@@ -20,6 +21,15 @@ def test_captions_speak_of_true_groups_only_where_they_are_known(groups, look):
     run = SimpleNamespace(memberships=lambda: {"ifca": rows}, methods=())
     caption = association_pictures(run)["uncertainty"].caption
     assert f"Look for clusters that share {look}" in caption
+
+
+def test_clusters_have_the_colours_of_the_figure_of_all_rounds():
+    rows = Memberships(("c0", "c1"), np.full((2, 2), 0.5), {})
+    run = SimpleNamespace(memberships=lambda: {"ifca": rows}, methods=())
+    picture = association_pictures(run, {"ifca": 5})["uncertainty"]
+    for cluster in range(2):
+        assert to_hex(cluster_colours(5)[cluster]) in picture.svg
+    assert to_hex(cluster_colours(2)[1]) not in picture.svg
 
 
 def pairs_of(**methods):

@@ -85,9 +85,9 @@ def test_a_checkpoint_that_cannot_be_read_is_told(folder, tmp_path):
 def test_clients_without_true_groups_have_captions_of_their_own(folder):
     run = RunFolder.read(folder)
     states = FirstStates.of(run).states
-    groups = client_gallery._groups(run)
-    assert "absorbs all colours" in client_gallery._moves(states, groups, Stream()).caption
-    caption = client_gallery._moves(states, dict.fromkeys(groups), Stream()).caption
+    groups, known = client_gallery._groups(run), client_gallery.leading_clusters(states)
+    assert "absorbs all colours" in client_gallery._moves(states, known, groups, Stream()).caption
+    caption = client_gallery._moves(states, known, dict.fromkeys(groups), Stream()).caption
     assert "absorbs the others" in caption
     assert "group" not in caption
 

@@ -257,7 +257,7 @@ def test_runs_of_different_lengths_are_one_series(make_run):
 
 
 def test_table_of_sizes_takes_rounds_with_more_and_fewer_clusters():
-    assert clusters.table([[3], [1, 2], []]).tolist() == [[3, 0], [1, 2], [0, 0]]
+    assert clusters.size_table([[3], [1, 2], []]).tolist() == [[3, 0], [1, 2], [0, 0]]
 
 
 def test_bands_of_cluster_sizes_are_stacked_to_all_clients():
