@@ -78,12 +78,38 @@ def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:
 
 def _hint(module: nn.Module, inputs: Tensor, error: Exception) -> str:
     """What to do about inputs that networks of indices or of images refuse; else empty."""
-    if inputs.ndim == 3 and any(isinstance(part, nn.Conv2d) for part in module.modules()):
-        shape = (1, *inputs.shape[1:])
-        return f"; images need an axis of channels: where there is one channel, of shape {shape}"
-    looks_up = any(isinstance(part, nn.Embedding | nn.EmbeddingBag) for part in module.modules())
+    return _channels_hint(module, inputs) or _indices_hint(module, inputs, error)
+
+
+def _channels_hint(module: nn.Module, inputs: Tensor) -> str:
+    """What to do about images or sequences whose axis of channels is missing or the last one."""
+    for kind, axes in ((nn.Conv1d, 3), (nn.Conv2d, 4), (nn.Conv3d, 5)):
+        channels = {part.in_channels for part in module.modules() if isinstance(part, kind)}
+        if channels and kind is nn.Conv2d and inputs.ndim == 3:
+            shape = (1, *inputs.shape[1:])
+            return (
+                f"; images need an axis of channels: where there is one channel, of shape {shape}"
+            )
+        if inputs.ndim == axes and inputs.shape[1] not in channels and inputs.shape[-1] in channels:
+            shape = (inputs.shape[-1], *inputs.shape[1:-1])
+            return (
+                f"; in torch the axis of channels is the first one of a sample, {shape}: "
+                "`numpy.moveaxis(inputs, -1, 1)`"
+            )
+    return ""
+
+
+def _indices_hint(module: nn.Module, inputs: Tensor, error: Exception) -> str:
+    """What to do about indices that an embedding cannot look up."""
+    parts = [part for part in module.modules() if isinstance(part, nn.Embedding | nn.EmbeddingBag)]
+    if parts and isinstance(error, IndexError) and "out of range" in str(error):
+        sizes = " or ".join(str(size) for size in sorted({part.num_embeddings for part in parts}))
+        return (
+            f"; indices must be at least 0 and below `num_embeddings` of nn.Embedding, {sizes}; "
+            f"these inputs go from {inputs.min():g} to {inputs.max():g}"
+        )
     speaks_of_it = re.search(r"Long|[Ii]nd(ex|ices)", str(error))
-    if not inputs.is_floating_point() or not (looks_up or speaks_of_it):
+    if not inputs.is_floating_point() or not (parts or speaks_of_it):
         return ""
     return (
         "; inputs reach networks as floating-point numbers: where they are indices, as of "
@@ -148,6 +174,7 @@ def check_training(module: nn.Module, samples: Tensor, num_outputs: int, name: s
         raise ValueError(
             f"{name} fails in training, on {len(samples)} samples of shape "
             f"{tuple(samples.shape[1:])}: {type(error).__name__}: {error}"
+            f"{_hint(module, inputs, error)}"
         ) from error
     got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
     if got != (len(samples), num_outputs):

@@ -203,6 +203,10 @@ class ClientData:
         of batches of pairs, in the order that it gives, a `Dataset` of Hugging Face, or a
         `DataFrame` of pandas.
 
+        Each sample is read once, here. A transform that draws random numbers, such as augmentation
+        in the code of the data set, is therefore drawn once for the whole run; what is to be drawn
+        anew for each batch belongs into `forward` of the network, where `self.training` is true.
+
         Args:
             client: name of the client.
             train: training samples.
@@ -261,6 +265,7 @@ def _as_pair(given: object) -> Sequence[Any]:
     if isinstance(given, tuple | list) and len(given) == 2:
         return given
     size = f" of length {len(given)}" if isinstance(given, tuple | list) else ""
+    size = f" with {list(given)[:5]}" if isinstance(given, Mapping) else size
     raise TypeError(
         f"samples must be a pair (inputs, targets), got a {type(given).__name__}{size}; a torch "
         "Dataset or DataLoader, a data set of Hugging Face or a data frame: ClientData.from_dataset"

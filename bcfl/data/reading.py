@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
@@ -85,7 +86,7 @@ class Samples:
 
 
 def check_split(source: Any) -> None:  # noqa: ANN401
-    """Check that a source is not a mapping of several splits.
+    """Check that a source is neither a path nor a mapping of several splits or arrays.
 
     Args:
         source: of samples.
@@ -93,8 +94,16 @@ def check_split(source: Any) -> None:  # noqa: ANN401
     Raises:
         TypeError: it is one.
     """
-    if isinstance(source, dict):
-        raise TypeError(f"data must be one split with its samples, got splits {list(source)[:5]}")
+    if isinstance(source, str | bytes | PathLike):
+        raise TypeError(
+            f"data must be samples, got the path {str(source)!r}; read its files before, such as "
+            "by pandas.read_csv or numpy.load"
+        )
+    if isinstance(source, Mapping):
+        raise TypeError(
+            f"data must be one split with its samples, got splits {list(source)[:5]}; arrays by "
+            "name: ClientData.from_arrays with two of them, inputs and targets"
+        )
 
 
 def opened(source: Any, by_name: bool) -> Any:  # noqa: ANN401

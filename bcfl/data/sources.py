@@ -165,6 +165,10 @@ def _inputs(names: list[str], target: str, inputs: Columns) -> list[str]:
         for name in chosen:
             if name not in names:
                 raise ValueError(f"data must have a column {name!r}, got {names}")
+        if target in chosen:
+            raise ValueError(
+                f"inputs must not hold the column of the targets, {target!r}, got {chosen}"
+            )
         if not chosen:
             raise ValueError(f"inputs must name at least one column, some of {names}, got none")
     repeated = sorted({str(name) for name in chosen if [*names, *chosen].count(name) > 2})

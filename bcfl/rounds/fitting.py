@@ -193,7 +193,7 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
             return _range_trouble("targets", targets, dtype) if targets.is_floating_point() else ""
         return (
             f"targets must be {outputs} numbers per sample, as many as the network's outputs, got "
-            f"shape {shape} ({targets.dtype}); targets that are classes must be whole numbers"
+            f"shape {shape} ({targets.dtype}); classes must be integers{_of_integers(targets)}"
         )
     if model.likelihood == "bernoulli":
         of_labels = targets[0].numel() == outputs and bool(((targets == 0) | (targets == 1)).all())
@@ -217,11 +217,17 @@ def _too_few_outputs(targets: Tensor, outputs: int) -> str:
     return f"; the network has {has}, and classes need one output each ({needed} here)"
 
 
+def _of_integers(targets: Tensor) -> str:
+    """How whole numbers that are floating point become integers; empty for other targets."""
+    whole = targets.is_floating_point() and bool((targets == targets.round()).all())
+    return ": `targets.astype(int)` makes them integers" * whole
+
+
 def _class_trouble(targets: Tensor, outputs: int) -> str:
     lowest, highest = targets.min().item(), targets.max().item()
     if targets.is_floating_point() or lowest < 0 or highest >= outputs:
         return (
             f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
-            f"({targets.dtype})" + _too_few_outputs(targets, outputs)
+            f"({targets.dtype}){_of_integers(targets)}" + _too_few_outputs(targets, outputs)
         )
     return ""

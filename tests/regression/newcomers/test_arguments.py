@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -94,6 +95,25 @@ def test_networks_of_indices_are_told_to_convert_them():
     with pytest.raises(ValueError, match=message):
         federation(LooksUp(converts=False), words)
     federation(LooksUp(converts=True), words).run(rounds=1)
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+def test_indices_beyond_the_vocabulary_are_told_with_its_size(odd):
+    words = np.arange(32).reshape(8, 4) % 5
+    words[odd, 1] = 7
+    message = r"below `num_embeddings` of nn\.Embedding, 5; these inputs go from 0 to 7$"
+    with pytest.raises(ValueError, match=message) as raised:
+        federation(LooksUp(converts=True), words)
+    assert ".long()" not in str(raised.value)
+
+
+@pytest.mark.parametrize("outputs", [2, 3])
+def test_classes_that_are_floating_point_are_told_how_to_become_integers(outputs):
+    build = partial(nn.Linear, 3, outputs)
+    own = Model(name="own", build=build, input_shape=(3,), num_outputs=outputs)
+    for network in (own, build):
+        with pytest.raises(ValueError, match=r"integers.*: `targets\.astype\(int\)` makes them"):
+            federation(network, y=Y[:8].astype(float))
 
 
 def test_other_errors_of_a_network_have_no_such_hint():

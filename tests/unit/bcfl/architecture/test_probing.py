@@ -57,6 +57,24 @@ def test_networks_of_images_say_that_the_axis_of_channels_is_missing():
         as_model(network, torch.zeros(2, 8, 8), CLASSES)
 
 
+@pytest.mark.parametrize(
+    ("layer", "size", "shape", "first"),
+    [
+        (nn.Conv1d(3, 2, 3), 12, (8, 3), r"\(3, 8\)"),
+        (nn.Conv2d(3, 2, 3), 72, (8, 8, 3), r"\(3, 8, 8\)"),
+    ],
+)
+def test_channels_in_the_last_axis_are_told(layer, size, shape, first):
+    network = nn.Sequential(layer, nn.Flatten(), nn.Linear(size, 3))
+    samples = torch.zeros(2, *shape)
+    with pytest.raises(ValueError, match=rf"the first one of a sample, {first}: `numpy\.moveaxis"):
+        as_model(network, samples, CLASSES)
+    assert as_model(network, samples.moveaxis(-1, 1), CLASSES).num_outputs == 3
+    with pytest.raises(ValueError, match="does not take samples") as other:
+        as_model(network, torch.zeros(2, *shape[:-1], 5), CLASSES)
+    assert "moveaxis" not in str(other.value)
+
+
 def test_weights_in_place_of_a_network_are_told_in_one_line():
     weights = nn.Linear(300, 300).state_dict()
     with pytest.raises(TypeError, match="or a function that builds one, got ") as caught:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -331,3 +332,42 @@ def test_missing_numbers_of_a_column_are_told_with_their_sample(kind):
     for column, what in (("b", "column 'b' of the inputs"), ("label", "targets")):
         with pytest.raises(ValueError, match=rf"{what} must .* 1 of 6 samples, .* in sample 4 \("):
             ClientData.from_dataset("a", FRAME.assign(**{column: values}))
+
+
+def test_the_targets_are_not_among_the_inputs():
+    with pytest.raises(ValueError, match="must not hold the column of the targets"):
+        ClientData.from_dataset("a", FRAME, inputs=["a", "label"])
+
+
+@pytest.mark.parametrize("path", ["folder/", b"file.csv", Path("file.csv")])
+def test_paths_are_no_samples(path):
+    with pytest.raises(TypeError, match=r"must be samples, got the path .*; read its files before"):
+        ClientData.from_dataset("a", path)
+
+
+def test_arrays_by_name_are_no_samples(tmp_path):
+    np.savez(tmp_path / "a.npz", x=X.numpy(), y=Y.numpy())
+    with np.load(tmp_path / "a.npz") as arrays:
+        with pytest.raises(TypeError, match=r"splits \['x', 'y'\]; arrays by name: .*from_arrays"):
+            ClientData.from_dataset("a", arrays)
+        with pytest.raises(TypeError, match=r"got a NpzFile with \['x', 'y'\]"):
+            ClientData.from_arrays("a", arrays)
+
+
+class Augmented(Dataset):
+    """As data sets with random transforms: other numbers whenever a sample is read."""
+
+    read = 0
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        self.read += 1
+        return torch.rand(3), index
+
+
+def test_samples_are_read_once():
+    source = Augmented()
+    ClientData.from_dataset("a", source)
+    assert source.read == 2
