@@ -95,10 +95,10 @@ def to_xarray(
     Axes are `round` (from 1), `hypothesis` (most probable first), `client`, `other_client` and
     `cluster`. Clusters are numbered as in the leading hypothesis after the last round, and keep
     their numbers from round to round where their models go on, whichever clients they have; those
-    of hypotheses without a common ancestor are matched by shared clients. Probabilities are beliefs
-    in rounds with `is_belief`, and those of the hypotheses' associations (`label`) in others. Where
-    true groups are known they are the coordinate `group` of `client`, or of `round` and `client`
-    where they change over rounds; -1 where they are not known.
+    of a round's other hypotheses are matched to the leading one by shared clients. Probabilities
+    are beliefs in rounds with `is_belief`, and those of the hypotheses' associations (`label`) in
+    others. Where true groups are known they are the coordinate `group` of `client`, or of `round`
+    and `client` where they change over rounds; -1 where they are not known.
 
     Args:
         history: snapshots of the rounds.

@@ -68,6 +68,7 @@ def assert_same(state, other):
     for old, new in zip(state.history, other.history, strict=True):
         assert old.log_weights.tolist() == new.log_weights.tolist()
         assert (old.round, old.parents) == (new.round, new.parents)
+        assert old.continues == new.continues
         for mine, yours in zip(old.associations, new.associations, strict=True):
             assert mine.serving.tolist() == yours.serving.tolist()
 
@@ -78,6 +79,17 @@ def assert_same(state, other):
 def test_a_state_comes_back_bit_for_bit(federation, tmp_path, name):
     state = federation(name).run(3).state
     assert_same(load(save(state, tmp_path)), state)
+
+
+def test_what_clusters_continue_comes_back(federation, tmp_path):
+    state = federation("wecfl").run(2).state
+    first, *others = state.hypotheses.hypotheses
+    kept = replace(state.hypotheses, hypotheses=(replace(first, continues=(1, -1)), *others))
+    last = replace(state.history[-1], continues=((1, -1),))
+    changed = replace(state, hypotheses=kept, history=(*state.history[:-1], last))
+    found = load(save(changed, tmp_path))
+    assert found.hypotheses.best.continues == (1, -1)
+    assert [snapshot.continues for snapshot in found.history] == [(), ((1, -1),)]
 
 
 @pytest.mark.parametrize("name", ["wecfl", "bcfl-c-3", "bcfl-mh-3", "bcfl-mht-4", "bcfl-g-w"])
