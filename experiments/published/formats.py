@@ -143,6 +143,8 @@ def _on_grids(comparison: Comparison) -> Iterator[str]:
         if len(values) == 1:
             continue
         yield f"Grid of `{key}`: {', '.join(map(str, values))}"
+        if not all(isinstance(value, int | float) for value in values):
+            continue
         for other, value in (("smaller", min(values)), ("larger", max(values))):
             if places := list(_choosing(comparison, key, value)):
                 yield f"Chose {value}, so that a {other} value may be better: {'; '.join(places)}"

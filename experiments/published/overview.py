@@ -99,7 +99,9 @@ def _agreement(comparisons: Sequence[Comparison]) -> str:
     measured = sum(each.has_results for each in comparisons)
     text = f"{measured} of {len(comparisons)} tables and figures have results."
     blocks = [block for each in comparisons for block in each.measured_columns()]
-    distinct = {tuple(ours for line in block for _, ours in _both(line)): block for block in blocks}
+    distinct: dict[tuple[float, ...], Sequence[Line]] = {}
+    for block in blocks:
+        distinct.setdefault(tuple(ours for line in block for _, ours in _both(line)), block)
     orders = [order for block in distinct.values() if (order := _order(block)) is not None]
     if not orders:
         return text

@@ -60,7 +60,7 @@ class FirstStates:
         """
         states, unreadable = {}, {}
         for method in run.methods:
-            pair = Pair(method, run.seeds(method)[0])
+            pair = Pair(method, run.first_seed(method))
             try:
                 state = newest_state(run.path, pair)
             except CheckpointError as error:

@@ -71,7 +71,7 @@ def notes(run: RunFolder, histories: Histories) -> list[str]:
         run: the run.
         histories: of the first seed of its methods.
     """
-    return [*single_partition_notes(histories), *floor_notes(run)]
+    return [*single_partition_notes(run, histories), *floor_notes(run)]
 
 
 def failure_warnings(run: RunFolder) -> list[str]:
@@ -101,13 +101,14 @@ def missing_record_warnings(run: RunFolder) -> list[str]:
     """Methods with rounds of which only the hypotheses are known."""
     missing = []
     for method in run.methods:
-        unknown = [e["round"] for e in run.first(method) if e["participants"] is None]
-        if unknown:
-            missing.append(f"1 to {unknown[-1]} of {method}")
+        for seed, rounds in run.rounds[method].items():
+            unknown = [entry["round"] for entry in rounds if entry["participants"] is None]
+            of = f"{method}, seed {seed}" if len(run.rounds[method]) > 1 else method
+            missing += [f"1 to {unknown[-1]} of {of}"] if unknown else []
     if not missing:
         return []
     return [
-        f"Rounds without records: {', '.join(missing)}. The run went on from a checkpoint, so that "
+        f"Rounds without records: {'; '.join(missing)}. The run went on from a checkpoint, so that "
         "scores and costs before it are not known; costs are those of the rounds after it."
     ]
 
@@ -118,19 +119,25 @@ def _is_untrained(rounds: Mapping[int, Sequence[Round]]) -> bool:
     return bool(known) and all(len(_failed_clients(e)) >= e["participants"] for e in known)
 
 
-def single_partition_notes(histories: Histories) -> list[str]:
-    """Methods whose hypotheses of the last round are one partition of the clients."""
-    alike = []
+def single_partition_notes(run: RunFolder, histories: Histories) -> list[str]:
+    """Methods whose hypotheses of the last round are one partition of the clients.
+
+    Args:
+        run: the run.
+        histories: of the first seed of its methods.
+    """
+    alike = {}
     for method, snapshots in histories.items():
         kept = snapshots[-1].associations
         partitions = {tuple(first_seen(a.labels.tolist())) for a in kept}
         if len(kept) > 1 and len(partitions) == 1:
-            alike.append(f"{len(kept)} of {method}")
+            alike[method] = f"{len(kept)} of {method}"
     if not alike:
         return []
     return [
-        f"Hypotheses of the last round that are one partition of the clients: {', '.join(alike)} "
-        "(first seed). Their weights say which models are more probable, not which clusters."
+        f"Hypotheses of the last round that are one partition of the clients: "
+        f"{', '.join(alike.values())} ({run.seed_shown(alike)}). Their weights say which models "
+        "are more probable, not which clusters."
     ]
 
 

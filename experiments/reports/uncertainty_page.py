@@ -43,7 +43,6 @@ TUNED = (
     "Without tuning only plug-in is shown, for comparison; bcfl uncertainty --no-tune shows the "
     "other predictions untuned. "
 )
-SEEDS = "Scores are means over seeds; figures show the first seed."
 SHOWN_EDGES = 4
 
 
@@ -91,10 +90,20 @@ def render(name: str, results: Sequence[Result], unfinished: Sequence[str] = ())
         name=name,
         note="".join(f"{note[0].upper()}{note[1:]}. " for note in step_notes(results))
         + (TUNED if any(result.tuned for result in results) else "")
-        + SEEDS,
+        + _seeds_note(results),
         warnings=[*unfinished, *edge_warnings(results)],
         sections=_sections(results),
     )
+
+
+def _seeds_note(results: Sequence[Result]) -> str:
+    """Which seeds scores and figures are of."""
+    first: dict[str, int] = {}
+    for result in results:
+        first.setdefault(result.pair.method, result.pair.seed)
+    shown = {f"seed {seed}" for seed in first.values()}
+    which = shown.pop() if len(shown) == 1 else "the first seed of each method"
+    return f"Scores are means over seeds; figures show {which}."
 
 
 def edge_warnings(results: Sequence[Result]) -> list[str]:

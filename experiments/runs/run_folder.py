@@ -42,7 +42,8 @@ class RunFolder:
         path: the folder.
         description: `run.json`: scenario, methods, seeds, versions, machine and command.
         summary: by method and metric, mean, std and values over seeds; empty for an unfinished run.
-        rounds: by method and seed, one entry per round that was done.
+        rounds: by method and seed, one entry per round that was done; seeds are in the order of the
+            scenario, so that the first is the one that commands take.
         left_out: why others of its methods and seeds are left out, a sentence for each.
         one_group: whether all clients share a true group at every time step, see `shares_group`.
     """
@@ -70,7 +71,7 @@ class RunFolder:
             raise NoRunError(f"folder {str(path)!r} holds no run: no method has done a round yet")
         summary = summary_of(path, contents).get("methods", {})
         rounds: dict[str, dict[int, Sequence[Round]]] = {m: {} for m in description["methods"]}
-        for pair, done in sorted(contents.rounds.items(), key=lambda item: item[0].seed):
+        for pair, done in contents.rounds.items():
             rounds[pair.method][pair.seed] = done
         shared = shares_group(path, contents.rounds)
         return cls(path, description, summary, rounds, contents.left_out, shared)
@@ -101,18 +102,22 @@ class RunFolder:
         """Seeds with which a method has done at least one round, ascending."""
         return tuple(sorted(self.rounds[method]))
 
-    def first_seed(self, methods: Iterable[str]) -> str:
+    def first_seed(self, method: str) -> int:
+        """The first seed of the scenario with which a method has done a round."""
+        return next(iter(self.rounds[method]))
+
+    def seed_shown(self, methods: Iterable[str]) -> str:
         """Which runs figures of a single seed are of, such as `seed 3`.
 
         Args:
             methods: those that are shown.
         """
-        first = {self.seeds(method)[0] for method in methods}
+        first = {self.first_seed(method) for method in methods}
         return f"seed {first.pop()}" if len(first) == 1 else "first seed of each method"
 
     def first(self, method: str) -> Sequence[Round]:
         """Rounds of a method with its first seed."""
-        return self.rounds[method][self.seeds(method)[0]]
+        return self.rounds[method][self.first_seed(method)]
 
     def series(self, method: str, name: str) -> NDArray[np.float64]:
         """(seeds, rounds) a number of each round; NaN where it is unknown or not yet there.
@@ -159,9 +164,7 @@ class RunFolder:
         Raises:
             NoRunError: a file is not GraphML.
         """
-        return {
-            method: self.graph(method, self.seeds(method)[0], clients) for method in self.methods
-        }
+        return {m: self.graph(m, self.first_seed(m), clients) for m in self.methods}
 
     def co_associations(self, method: str, clients: int) -> list[CoAssociation]:
         """For each seed, co-association probabilities and true groups of clients.
@@ -184,6 +187,24 @@ class RunFolder:
         """
         return {m: read_memberships(path) for m, path in self._first_graphs("clusters").items()}
 
+    def uncertain_with_other_seeds(self, methods: Iterable[str]) -> dict[str, dict[int, int]]:
+        """Number of uncertain clients by method and by seed other than its first, where any are.
+
+        Args:
+            methods: those that are wanted.
+
+        Raises:
+            NoRunError: a file can't be read.
+        """
+        found: dict[str, dict[int, int]] = {}
+        for method in methods:
+            for seed in list(self.rounds[method])[1:]:
+                path = RunFiles(self.path).of(Pair(method, seed)).graph("clusters")
+                number = read_memberships(path).num_uncertain if path.is_file() else 0
+                if number:
+                    found.setdefault(method, {})[seed] = number
+        return found
+
     def lineages(self) -> dict[str, HypothesisLineage]:
         """By method, with its first seed; methods that haven't written them yet are left out.
 
@@ -194,7 +215,7 @@ class RunFolder:
 
     def _first_graphs(self, kind: str) -> dict[str, Path]:
         files = RunFiles(self.path)
-        paths = {m: files.of(Pair(m, self.seeds(m)[0])).graph(kind) for m in self.methods}
+        paths = {m: files.of(Pair(m, self.first_seed(m))).graph(kind) for m in self.methods}
         return {method: path for method, path in paths.items() if path.is_file()}
 
 

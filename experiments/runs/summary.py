@@ -195,7 +195,7 @@ def summary_of(folder: Path, contents: Contents) -> Mapping[str, Any]:
     files, index = RunFiles(folder), read_index(folder)
     if files.summary.is_file():
         written = _written_summary(files.summary, index.has_scenario)
-        if not contents.left_out:
+        if not contents.left_out and not _averages_steps(written, contents):
             return written
     elif index.has_scenario:
         return {}
@@ -207,6 +207,12 @@ def summary_of(folder: Path, contents: Contents) -> Mapping[str, Any]:
     }
     held_out = {pair: read_held_out(files.of(pair)) for pair in finished}
     return summarise(index.name, finished, held_out) if finished else {}
+
+
+def _averages_steps(written: Mapping[str, Any], contents: Contents) -> bool:
+    """Whether a summary of a stream is of a version that averaged rounds of several time steps."""
+    streams = any("time_step" in row for done in contents.rounds.values() for row in done)
+    return streams and not any("step_accuracy" in row for row in written["methods"].values())
 
 
 def _written_summary(path: Path, resumes: bool) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from bcfl.drawing import (
     draw_uncertain_clients,
     pair_bin,
 )
+from bcfl.runtime import counted
 from experiments.reports.pictures import trust_tips
 from experiments.reports.pictures.drawing import ClientText, Picture
 from experiments.reports.pictures.time_steps import Stream
@@ -24,6 +25,8 @@ from experiments.runs.run_folder import RunFolder
 
 MOST_PAIRED = 400
 """Clients whose pairs are counted."""
+LEAST_LOSS = 0.005
+"""Log loss that rounds to less than 0.01 nats."""
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -48,9 +51,17 @@ def _uncertainty(run: RunFolder, num_colours: Mapping[str, int]) -> Picture | No
     shown = {method: rows for method, rows in known.items() if rows.num_uncertain}
     if not known:
         return None
+    seed, certain = run.seed_shown(known), [method for method in known if method not in shown]
+    others = run.uncertain_with_other_seeds(certain)
+    elsewhere = ", ".join(
+        f"{counted(number, 'client')} of {method} with seed {other}"
+        for method, numbers in others.items()
+        for other, number in numbers.items()
+    )
+    elsewhere = elsewhere and f"With other seeds some are: {elsewhere}."
     if not shown:
-        return Picture("", "No client is uncertain: each has a cluster of probability above 99 %.")
-    certain = [method for method in known if method not in shown]
+        sure = f"No client is uncertain ({seed}): each has a cluster of probability above 99 %."
+        return Picture("", " ".join(filter(None, [sure, elsewhere])))
     stream = Stream.of(run)
     look = (
         f"Look for clusters that share several clients of one {stream.kind}: they compete for it."
@@ -58,8 +69,8 @@ def _uncertainty(run: RunFolder, num_colours: Mapping[str, int]) -> Picture | No
         else "Look for clusters that share several clients: they compete for them."
     )
     notes = [
-        f"{look} Association probabilities over the kept hypotheses after the last round, with "
-        "their entropy; colours of clusters as in the figure of cluster sizes."
+        f"{look} Association probabilities over the kept hypotheses after the last round "
+        f"({seed}), with their entropy; colours of clusters as in the figure of cluster sizes."
     ]
     if any(rows.groups for rows in shown.values()):
         notes += filter(None, [stream.note])
@@ -68,6 +79,7 @@ def _uncertainty(run: RunFolder, num_colours: Mapping[str, int]) -> Picture | No
         notes.append(f"Shown: the {MOST_UNCERTAIN} most uncertain of up to {most:,}.")
     if certain:
         notes.append(f"No client is uncertain for {', '.join(certain)}.")
+    notes += filter(None, [elsewhere])
     return Picture.of(
         lambda: draw_uncertain_clients(shown),
         "uncertainty",
@@ -134,11 +146,12 @@ def _perfect_note(scores: Mapping[str, Sequence[Mapping[str, float]]], one: str)
     if not scores:
         return ""
     worst = max(row["association_nll"] for rows in scores.values() for row in rows)
+    loss = "below 0.01" if worst < LEAST_LOSS else f"at most {worst:.2f}"
     low = 100 // pairs.BINS
     return (
         f"All pairs of one {one} have a probability above {100 - low} % of sharing a cluster, "
-        f"and all others one below {low} %, for {', '.join(scores)} (log loss at most {worst:.2f} "
-        "nats per pair)."
+        f"and all others one below {low} %, for {', '.join(scores)} (log loss {loss} nats "
+        "per pair)."
     )
 
 

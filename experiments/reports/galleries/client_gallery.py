@@ -52,8 +52,8 @@ def client_pictures(
     groups, stream, clusters = _groups(run), Stream.of(run), leading_clusters(states)
     return {
         "partition": _partition(run, stream),
-        "moves": _moves(states, clusters, groups, stream),
-        "clusters": _clusters(states),
+        "moves": _moves(run, states, clusters, groups, stream),
+        "clusters": _clusters(run, states),
         **_local(run, clusters, groups, stream),
     }
 
@@ -68,13 +68,13 @@ def leading_clusters(states: Mapping[str, FederationState]) -> dict[str, Leading
 
 
 def _first(run: RunFolder, method: str) -> Pair:
-    return Pair(method, run.seeds(method)[0])
+    return Pair(method, run.first_seed(method))
 
 
 def _groups(run: RunFolder) -> Groups:
     """True groups of the clients as stored in the graphs."""
     for method in run.methods:
-        graph = run.graph(method, run.seeds(method)[0])
+        graph = run.graph(method, run.first_seed(method))
         if graph is not None:
             return graph.groups
     return {}
@@ -83,10 +83,15 @@ def _groups(run: RunFolder) -> Groups:
 def divided_clients(run: RunFolder) -> Partition | None:
     """The clients of the first seed with their samples; None where the data are not at hand."""
     try:
-        seed = int(run.description["seeds"][0])
-        return Experiment(scenario=read_plan(run.path).scenario, device="cpu").partition(seed)
-    except (DataError, FolderError, KeyError):
+        experiment = Experiment(scenario=read_plan(run.path).scenario, device="cpu")
+        return experiment.partition(_seed_of_data(run))
+    except (DataError, FolderError):
         return None
+
+
+def _seed_of_data(run: RunFolder) -> int:
+    """The seed whose partition is shown: the first of the first method."""
+    return run.first_seed(run.methods[0])
 
 
 def _partition(run: RunFolder, stream: Stream) -> Picture | None:
@@ -95,7 +100,7 @@ def _partition(run: RunFolder, stream: Stream) -> Picture | None:
         return _stream(run, stream, clients)
     if clients is None:
         return None
-    groups, seed = [data.group for data in clients], run.description["seeds"][0]
+    groups, seed = [data.group for data in clients], _seed_of_data(run)
     known = clients.groups is not None
     look = (
         "Look for classes that the clients of a true group have in common. Rows of equal circles: "
@@ -118,7 +123,7 @@ def _partition(run: RunFolder, stream: Stream) -> Picture | None:
 def _stream(run: RunFolder, stream: Stream, clients: Partition | None) -> Picture:
     """Samples and concepts of the clients of a stream; concepts alone where data are missing."""
     known = stream.concepts if clients is None else clients.concepts
-    counts, seed = None, run.description["seeds"][0]
+    counts, seed = None, _seed_of_data(run)
     look = (
         "Look for rows that differ: there, all clients change their concept."
         if len(set(known.values())) == 1
@@ -146,6 +151,7 @@ def _stream(run: RunFolder, stream: Stream, clients: Partition | None) -> Pictur
 
 
 def _moves(
+    run: RunFolder,
     states: Mapping[str, FederationState],
     clusters: Mapping[str, LeadingClusters],
     groups: Groups,
@@ -170,8 +176,9 @@ def _moves(
         "moves",
         "Cluster of each client over rounds, a line per client, one panel per method",
         f"{look}, and for a cluster that absorbs {absorbed}: cluster collapse.{colours} Leading "
-        "hypothesis, first seed; clusters are numbered as in the last round, and keep their "
-        f"numbers where their models go on; methods with one cluster are omitted.{steps.caption}",
+        f"hypothesis ({run.seed_shown(several)}); clusters are numbered as in the last round, and "
+        "keep their numbers where their models go on; methods with one cluster are "
+        f"omitted.{steps.caption}",
         moves.move_tips(shown, names),
         narrow=steps.marked(lambda: moves.draw_moves(shown, columns=1)),
     )
@@ -195,7 +202,7 @@ def _moves_of(
     )
 
 
-def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
+def _clusters(run: RunFolder, states: Mapping[str, FederationState]) -> Picture | None:
     maps = {}
     for method, state in states.items():
         best = state.hypotheses.best
@@ -211,7 +218,7 @@ def _clusters(states: Mapping[str, FederationState]) -> Picture | None:
         "Cosine similarity of cluster models, one heat map per method",
         "Look for squares off the diagonal that look like those on it: clusters with almost "
         "identical models. Cosine similarity of all parameters in the last checkpoint, non-empty "
-        f"clusters of the leading hypothesis. {SCALE}",
+        f"clusters of the leading hypothesis ({run.seed_shown(maps)}). {SCALE}",
         {
             f"likeness-{method}": Cells([f"{method}, cluster {k}" for k in used], cosines, "cosine")
             for method, (cosines, used) in maps.items()
@@ -236,9 +243,14 @@ def _local(
         if recorded is not None:
             if method in clusters:
                 recorded = _in_shared_numbers(recorded, clusters[method])
-            return {
+            found = {
                 "neighbours": _neighbours(method, recorded, groups, stream),
                 "likeness": _likeness(method, recorded, sorted(groups)),
+            }
+            seed = run.seed_shown((method,)).capitalize()
+            return {
+                name: picture and replace(picture, caption=f"{picture.caption} {seed}.")
+                for name, picture in found.items()
             }
     return {"neighbours": None, "likeness": None}
 

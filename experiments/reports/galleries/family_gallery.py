@@ -130,7 +130,7 @@ def _support(run: RunFolder) -> Picture | None:
     if not graphs:
         return None
     crowded = [m for m, g in graphs.items() if len(g.supports) > support.MOST_LABELS]
-    seed = run.first_seed(graphs)
+    seed = run.seed_shown(graphs)
     notes = [
         "Look for arrows without a reverse arrow: asymmetric support, one cluster contributes to "
         "another and receives nothing. Circles: clusters after the last round with their number "

@@ -77,7 +77,7 @@ def _client_graph(run: RunFolder) -> Picture | None:
             "Look for edges between different shapes (merged groups) and for circles of clients "
             "that fall apart (a split group)."
         )
-    seed = run.first_seed(run.methods)
+    seed = run.seed_shown(run.methods)
     notes = [
         "Edge width: probability of sharing a cluster, as believed after the last round "
         f"({seed}; edges below {LEAST_PROBABILITY:.0%} are left out)."
@@ -161,8 +161,8 @@ def _cluster_sizes(run: RunFolder, found: Mapping[str, NDArray[np.int64]]) -> Pi
         "sizes",
         "Clients per cluster over rounds, one panel per method",
         f"Look for the round after which the bands stay level{within}: assignments have converged. "
-        "Clusters of the leading hypothesis, first seed; at the right, each cluster's number and "
-        "size in the last round." + _bounds(run) + steps.caption,
+        f"Clusters of the leading hypothesis ({run.seed_shown(sizes)}); at the right, each "
+        f"cluster's number and size in the last round.{_bounds(run)}{steps.caption}",
         {
             f"round-{method}-{number}": "\n".join(
                 [f"{method}, round {number}"]

@@ -67,7 +67,7 @@ class SupportPicture:
         """
         pictures = {}
         for method in run.methods:
-            path = RunFiles(run.path).of(Pair(method, run.seeds(method)[0])).graph(SUPPORT)
+            path = RunFiles(run.path).of(Pair(method, run.first_seed(method))).graph(SUPPORT)
             if path.is_file():
                 pictures[method] = cls.of(_read(path))
         return pictures

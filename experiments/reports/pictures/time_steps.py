@@ -112,7 +112,7 @@ class Stream:
         """
         steps = TimeSteps.of(run)
         paths = (
-            RunFiles(run.path).of(Pair(method, run.seeds(method)[0])).graph("clusters")
+            RunFiles(run.path).of(Pair(method, run.first_seed(method))).graph("clusters")
             for method in (run.methods if steps.of_round else ())
         )
         path = next((path for path in paths if path.is_file()), None)

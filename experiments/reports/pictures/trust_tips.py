@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bcfl.analysis import pairs
 from bcfl.drawing import bin_of, pair_bin, wilson
+from bcfl.runtime import counted
 from experiments.reports.pictures.trust import (
     SHARES_SHOWN,
     Predictions,
@@ -36,7 +37,7 @@ def pair_tips(methods: Mapping[str, pairs.PairReliability], group: str) -> Tips:
         for predicted, observed, low, high, count in told:
             tips[f"band-{method}-{pair_bin(predicted, bins.num_bins) + 1}"] = (
                 f"{method}, probability {predicted:.2f}\n"
-                f"of one {group} {observed:.1%} ({low:.1%} to {high:.1%})\n{count:,} pairs"
+                f"of one {group} {observed:.1%} ({low:.1%} to {high:.1%})\n{counted(count, 'pair')}"
             )
     return tips
 

@@ -213,6 +213,9 @@ def test_the_variant_of_a_grid_is_chosen_by_held_out_samples(miniature, content)
     assert "Grid of `objective.learning_rate`: 0.1, 0.2" in notes
     assert "Chose 0.2, so that a larger value may be better: FedAvg (Label skew)" in notes
     assert not any(note.startswith("Chose 0.1") for note in notes)
+    named = reading.from_table("tiny/1", content | {"grid": {"linkage": ["average", "single"]}})
+    notes = list(remarks(compare(named, "small", results, {"optdigits"}, [0])))
+    assert "Grid of `linkage`: average, single" in notes
 
 
 def test_samples_that_clients_hold_out_are_scored(miniature, content):

@@ -13,6 +13,7 @@ from experiments.reports.run_warnings import (
     first_seen,
     floor_notes,
     folder_warnings,
+    missing_record_warnings,
     notes,
     round_warnings,
     single_partition_notes,
@@ -45,6 +46,13 @@ def test_methods_without_any_trained_model_are_named(make_run):
     assert untrained_methods(run) == []
 
 
+def test_rounds_without_records_of_any_seed_are_told(make_run):
+    run = RunFolder.read(make_run(methods=["ifca"], seeds=[4, 2]))
+    assert missing_record_warnings(run) == []
+    run.rounds["ifca"][2][0]["participants"] = None
+    assert "records: 1 to 1 of ifca, seed 2. The" in missing_record_warnings(run)[0]
+
+
 def test_partitions_are_equal_whatever_the_numbers_of_clusters():
     assert first_seen([2, 2, -1, 0]) == first_seen([1, 1, -1, 2]) == [0, 0, -1, 1]
 
@@ -53,7 +61,9 @@ def test_partitions_are_equal_whatever_the_numbers_of_clusters():
 def test_hypotheses_that_are_one_partition_are_told(second, told):
     kept = [SimpleNamespace(labels=np.array(labels)) for labels in ([0, 0, 1], second)]
     histories = {"bcfl-mht-2": [SimpleNamespace(associations=kept)]}
-    assert bool(single_partition_notes(histories)) == told
+    run = SimpleNamespace(seed_shown=lambda methods: "seed 3")
+    found = single_partition_notes(run, histories)
+    assert ["(seed 3)" in note for note in found] == [True] * told
 
 
 @pytest.mark.parametrize(("counts", "told"), [([[5, 0], [3, 0]], True), ([[5, 1], [3, 0]], False)])

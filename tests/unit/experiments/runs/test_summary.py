@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from experiments.reports import compare
 from experiments.reports.columns import Length
 from experiments.runs import summary
 from experiments.runs.files import Pair
+from experiments.runs.index import Contents
 
 F1 = [(0.5, 0.7), (0.8, 0.3), (0.7, 0.4), (0.8, 0.2)]
 ACCURACY = {0: [0.1, 0.2, 0.6, 0.9], 1: [0.5, 0.5, 0.5, 0.8]}
@@ -280,3 +282,18 @@ def test_columns_that_do_not_fit_a_line_go_on_below():
         parts = [line.split()[1:] for line in table if line.startswith(name)]
         (line,) = (line for line in whole if line.startswith(name))
         assert [word for part in parts for word in part] == line.split()[1:]
+
+
+def test_a_summary_that_averages_several_time_steps_is_made_anew(monkeypatch, tmp_path):
+    index = SimpleNamespace(has_scenario=True, methods=["fedavg"], name="drift")
+    monkeypatch.setattr(summary, "read_index", lambda folder: index)
+    contents = Contents(rounds={Pair("fedavg", 0): stream(0, 0, 1, 1)}, damaged={}, missing={})
+
+    def accuracy(**metrics):
+        values = {name: summary.over_seeds([value]) for name, value in metrics.items()}
+        written = {"scenario": "drift", "methods": {"fedavg": values}}
+        (tmp_path / "summary.json").write_text(json.dumps(written), encoding="utf-8")
+        return summary.summary_of(tmp_path, contents)["methods"]["fedavg"]["accuracy"]["mean"]
+
+    assert accuracy(accuracy=0.1) == pytest.approx((0.6 + 0.9) / 2)
+    assert accuracy(accuracy=0.1, step_accuracy=0.2) == 0.1

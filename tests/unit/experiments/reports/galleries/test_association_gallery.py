@@ -1,15 +1,27 @@
 """Captions of the figures of uncertain associations."""
 
 import re
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+from bcfl.analysis import pairs
 from bcfl.drawing import ClientGraph, GraphPicture, Memberships, cluster_colours
 from experiments.reports.galleries.association_gallery import association_pictures
 from experiments.reports.galleries.gallery import _client_tips
+from experiments.reports.pictures.trust_tips import pair_tips
+
+
+def run_with(rows, elsewhere=MappingProxyType({})):
+    """A run of one method and seed 3 with these memberships."""
+    return SimpleNamespace(
+        memberships=lambda: {"ifca": rows},
+        methods=(),
+        seed_shown=lambda methods: "seed 3",
+        uncertain_with_other_seeds=lambda methods: elsewhere if methods else {},
+    )
 
 
 @pytest.mark.parametrize(
@@ -18,18 +30,45 @@ from experiments.reports.galleries.gallery import _client_tips
 )
 def test_captions_speak_of_true_groups_only_where_they_are_known(groups, look):
     rows = Memberships(("c0", "c1"), np.full((2, 2), 0.5), groups)
-    run = SimpleNamespace(memberships=lambda: {"ifca": rows}, methods=())
+    run = run_with(rows)
     caption = association_pictures(run)["uncertainty"].caption
     assert f"Look for clusters that share {look}" in caption
 
 
 def test_clusters_have_the_colours_of_the_figure_of_all_rounds():
     rows = Memberships(("c0", "c1"), np.full((2, 2), 0.5), {})
-    run = SimpleNamespace(memberships=lambda: {"ifca": rows}, methods=())
+    run = run_with(rows)
     picture = association_pictures(run, {"ifca": 5})["uncertainty"]
     for cluster in range(2):
         assert to_hex(cluster_colours(5)[cluster]) in picture.svg
     assert to_hex(cluster_colours(2)[1]) not in picture.svg
+
+
+def test_the_seed_of_uncertain_clients_is_told_and_others_that_have_some():
+    unsure = Memberships(("c0", "c1"), np.full((2, 2), 0.5), {})
+    elsewhere = {"ifca": {1: 1, 2: 4}}
+    caption = association_pictures(run_with(unsure, elsewhere))["uncertainty"].caption
+    assert "after the last round (seed 3), with" in caption
+    assert "other seeds" not in caption
+    sure = Memberships(("c0", "c1"), np.eye(2), {})
+    picture = association_pictures(run_with(sure, elsewhere))["uncertainty"]
+    assert (picture.svg, picture.caption) == (
+        "",
+        "No client is uncertain (seed 3): each has a cluster of probability above 99 %. With other "
+        "seeds some are: 1 client of ifca with seed 1, 4 clients of ifca with seed 2.",
+    )
+
+
+def test_a_log_loss_that_rounds_to_nothing_is_told_as_a_bound():
+    picture = pairs_of(ifca=PARTED)
+    assert "(log loss below 0.01 nats per pair)" in picture.caption
+
+
+def test_one_pair_is_singular():
+    values = np.array([[1.0, 0.5], [0.5, 1.0]])
+    bins = pairs.pair_reliability([(values, [0, 0])])
+    (tip,) = pair_tips({"ifca": bins}, "group").values()
+    assert tip.endswith("\n1 pair")
 
 
 def pairs_of(**methods):
@@ -68,7 +107,7 @@ def test_scores_of_pairs_stand_above_the_panels():
 
 def test_bars_are_of_their_client():
     rows = Memberships(("c0", "c1"), np.full((2, 2), 0.5), {})
-    run = SimpleNamespace(memberships=lambda: {"ifca": rows}, methods=())
+    run = run_with(rows)
     svg = association_pictures(run)["uncertainty"].svg
     found = re.findall(r'id="uncertainty-membership-ifca-(c.)-." data-client="(c.)"', svg)
     assert found == [("c0", "c0"), ("c1", "c1"), ("c0", "c0"), ("c1", "c1")]

@@ -86,8 +86,10 @@ def test_clients_without_true_groups_have_captions_of_their_own(folder):
     run = RunFolder.read(folder)
     states = FirstStates.of(run).states
     groups, known = client_gallery._groups(run), client_gallery.leading_clusters(states)
-    assert "absorbs all colours" in client_gallery._moves(states, known, groups, Stream()).caption
-    caption = client_gallery._moves(states, known, dict.fromkeys(groups), Stream()).caption
+    assert (
+        "absorbs all colours" in client_gallery._moves(run, states, known, groups, Stream()).caption
+    )
+    caption = client_gallery._moves(run, states, known, dict.fromkeys(groups), Stream()).caption
     assert "absorbs the others" in caption
     assert "group" not in caption
 
