@@ -124,7 +124,8 @@ def plot_cluster_sizes(
 ) -> Any:  # noqa: ANN401 - one Axes, or an array
     """Clients per cluster of the leading hypothesis over rounds, as stacked bands.
 
-    Clusters have the same number and colour in all rounds, those of the last.
+    A cluster has one number and colour in all rounds, see `bcfl.hypotheses.cluster_numbers`; those
+    of the last round have the lowest.
 
     Args:
         runs: a run, or several by name.

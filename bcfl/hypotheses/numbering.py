@@ -6,9 +6,9 @@ may move. All views of a run over rounds number clusters in this way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,16 @@ def cluster_numbers(history: Sequence[Snapshot]) -> list[list[Numbers]]:
 
     A cluster has the number of the cluster of the parent hypothesis whose model it continues: that
     of the same index, unless the method says otherwise (`bcfl.hypotheses.Snapshot.continues`). A
-    new cluster has that of the cluster whose index it takes over, or a new one. Hypotheses that
-    descend from one another, or from a common ancestor, thus share their numbers. Hypotheses
-    without a common ancestor are matched by the clients that their clusters share in one round,
-    that in which the lead passes from one to the other.
+    new cluster has a new number, and that of a cluster that is gone is not used again; methods that
+    often open clusters have numbers well above their number of clusters. Hypotheses that descend
+    from one another, or from a common ancestor, thus share their numbers. Those that descend from
+    different initial hypotheses are matched by the clients that their clusters share in one round:
+    that in which the lead passes from one to the other, and each round for those that never lead.
+
+    Apart from such matches, one number is one cluster among the leading hypotheses, their
+    ancestors, and what other hypotheses share with these. Further clusters of hypotheses that never
+    lead have free numbers, which differ within a hypothesis but may be those of other clusters in
+    another one or in another round.
 
     Args:
         history: snapshots of all rounds.
@@ -105,25 +111,43 @@ def _main_parents(snapshot: Snapshot) -> list[int]:
     ]
 
 
-def _identities(history: Sequence[Snapshot]) -> list[list[Numbers]]:
-    """By round and hypothesis, arbitrary numbers that clusters have in all rounds."""
-    fresh, found = count(), list[list[Numbers]]()
-    before: Mapping[int, Numbers] = {}
+@dataclass(frozen=True, eq=False)
+class _Identities:
+    """Which clusters a hypothesis has.
+
+    Attributes:
+        start: index of the initial hypothesis from which it descends.
+        clusters: (clusters,) arbitrary numbers that its clusters have in all rounds.
+    """
+
+    start: int
+    clusters: Numbers
+
+
+_Known = dict[int, dict[int, int]]
+"""Numbers to show of clusters by their identity, for each initial hypothesis."""
+
+
+def _identities(history: Sequence[Snapshot]) -> list[list[_Identities]]:
+    """By round and hypothesis."""
+    fresh, found = count(), list[list[_Identities]]()
+    before: Mapping[int, _Identities] = {}
     associations: list[Association] = []
     for snapshot in history:
         competitors = _competitors(snapshot)
         parents = _main_parents(snapshot)
         if not found:
             most = max(association.num_clusters for association in competitors)
-            before = {parent: _new(fresh, most) for parent in dict.fromkeys(parents)}
+            before = {p: _Identities(p, _new(fresh, most)) for p in dict.fromkeys(parents)}
         rows = []
         for index, (association, parent) in enumerate(zip(competitors, parents, strict=True)):
             sources = snapshot.continues[index] if snapshot.continues else ()
             earlier = before[parent]
-            if not sources and associations and association.num_clusters < len(earlier):
+            if not sources and associations and association.num_clusters < len(earlier.clusters):
                 shared = association.serving.T @ associations[parent].serving
                 sources = tuple(best_matching(shared).tolist())
-            rows.append(_inherited(earlier, sources, association.num_clusters, fresh))
+            kept = _inherited(earlier.clusters, sources, association.num_clusters, fresh)
+            rows.append(_Identities(earlier.start, kept))
         found.append(rows)
         before, associations = dict(enumerate(rows)), competitors
     return found
@@ -134,14 +158,14 @@ def _new(fresh: Iterator[int], size: int) -> Numbers:
 
 
 def _inherited(parent: Numbers, sources: Sequence[int], size: int, fresh: Iterator[int]) -> Numbers:
-    """Numbers of a child's clusters.
+    """Identities of a child's clusters.
 
     Args:
-        parent: numbers of the parent's clusters.
+        parent: identities of the parent's clusters.
         sources: the parent's cluster that each continues, -1 for a new one; empty where all keep
-            their indices.
+            their indices. Of several that continue one, that of its index does, or else the first.
         size: number of the child's clusters.
-        fresh: numbers that no cluster has had.
+        fresh: identities that no cluster has had.
     """
     if not sources and size == len(parent):
         return parent
@@ -151,71 +175,76 @@ def _inherited(parent: Numbers, sources: Sequence[int], size: int, fresh: Iterat
         if sources[cluster] in free:
             places[cluster] = sources[cluster]
             free.remove(sources[cluster])
-    places |= {cluster: cluster for cluster in free if cluster < size and cluster not in places}
     row = [int(parent[places[k]]) if k in places else next(fresh) for k in range(size)]
     return np.array(row, dtype=np.int64)
 
 
-def _known(history: Sequence[Snapshot], identities: Sequence[Sequence[Numbers]]) -> dict[int, int]:
-    """Numbers to show by identity, for all clusters of leading hypotheses and their ancestors."""
-    known: dict[int, int] = {}
+def _known(history: Sequence[Snapshot], identities: Sequence[Sequence[_Identities]]) -> _Known:
+    """Numbers of all clusters of leading hypotheses and their ancestors."""
+    known: _Known = {}
     ancestor = 0
     for number in range(len(history) - 1, -1, -1):
         competitors, rows = _competitors(history[number]), identities[number]
-        reference = _shown(rows[ancestor], range(len(rows[ancestor])), known)
+        reference = _numbered(rows[ancestor], known)
         if ancestor != 0:
-            _shown(rows[0], _preferred(0, ancestor, competitors, rows, reference), known)
+            _numbered(rows[0], known, _matched(0, ancestor, competitors, rows, reference))
         ancestor = _main_parents(history[number])[0]
     return known
 
 
 def _of_round(
-    competitors: Sequence[Association], rows: Sequence[Numbers], known: Mapping[int, int]
+    competitors: Sequence[Association], rows: Sequence[_Identities], known: _Known
 ) -> list[Numbers]:
-    leading = _shown(rows[0], range(len(rows[0])), dict(known))
-    return [
-        leading
-        if index == 0
-        else _shown(row, _preferred(index, 0, competitors, rows, leading), dict(known))
-        for index, row in enumerate(rows)
-    ]
+    leading = _numbered(rows[0], known)
+    numbers = [leading]
+    for index, row in enumerate(rows[1:], 1):
+        own = known.get(row.start, {})
+        if any(identity not in own for identity in row.clusters.tolist()):
+            matched = _matched(index, 0, competitors, rows, leading)
+            numbers.append(_numbered(row, {**known, row.start: dict(own)}, matched))
+        else:
+            numbers.append(_numbered(row, known))
+    return numbers
 
 
-def _preferred(
+def _matched(
     index: int,
     other: int,
     competitors: Sequence[Association],
-    rows: Sequence[Numbers],
+    rows: Sequence[_Identities],
     numbers: Numbers,
 ) -> Sequence[int]:
-    """Numbers for the clusters of a hypothesis that have none yet.
+    """Numbers of the clusters of another hypothesis that those of one match, -1 for none.
+
+    Empty where both descend from one initial hypothesis.
 
     Args:
         index: of the hypothesis.
-        other: index of one whose clusters have numbers.
+        other: index of the other.
         competitors: associations of all.
         rows: identities of the clusters of all.
         numbers: of the clusters of the other.
     """
-    if np.isin(rows[index], rows[other]).any():
-        return range(len(rows[index]))
+    if rows[index].start == rows[other].start:
+        return ()
     matched = best_matching(competitors[index].serving.T @ competitors[other].serving)
-    return [int(numbers[k]) if k < len(numbers) else int(k) for k in matched]
+    return [int(numbers[k]) if k < len(numbers) else -1 for k in matched]
 
 
-def _shown(
-    identities: Numbers, preferred: Sequence[int], known: MutableMapping[int, int]
-) -> Numbers:
-    """Numbers to show of the clusters of a hypothesis, each once; new ones become known."""
-    shown, taken = dict[int, int](), set[int]()
-    for cluster, identity in enumerate(identities.tolist()):
-        if identity in known and known[identity] not in taken:
-            shown[cluster] = known[identity]
-            taken.add(known[identity])
-    for cluster, identity in enumerate(identities.tolist()):
-        if cluster not in shown:
-            number = next(n for n in chain([preferred[cluster]], count()) if n not in taken)
-            shown[cluster] = number
-            known.setdefault(identity, number)
-            taken.add(number)
-    return np.array([shown[k] for k in range(len(identities))], dtype=np.int64)
+def _numbered(row: _Identities, known: _Known, matched: Sequence[int] = ()) -> Numbers:
+    """Numbers of the clusters of a hypothesis; new ones become known.
+
+    Args:
+        row: its clusters.
+        known: numbers so far.
+        matched: numbers that clusters without one should have, -1 for a new one; empty for all new.
+    """
+    own = known.setdefault(row.start, {})
+    identities = row.clusters.tolist()
+    fresh = count(1 + max((max(n.values(), default=-1) for n in known.values()), default=-1))
+    for cluster, identity in enumerate(identities):
+        if identity not in own:
+            wanted = matched[cluster] if matched else -1
+            usable = wanted >= 0 and wanted not in own.values()
+            own[identity] = wanted if usable else next(fresh)
+    return np.array([own[identity] for identity in identities], dtype=np.int64)

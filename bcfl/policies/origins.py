@@ -44,7 +44,7 @@ class Given:
 
     Attributes:
         model: that model.
-        index: index of the parent's cluster that it takes the place of; None for a new cluster.
+        index: index of the parent's cluster that it is after the round; None for a new cluster.
     """
 
     model: Posterior

@@ -1,8 +1,9 @@
 """A recurring concept: is the cluster that learnt it reused when it returns?
 
 Handwritten digits in six time steps, with labels shifted by one in the third and fourth. Prints for
-each step the accuracy in its first and last round, and the clusters of the ten clients. `python -m
-experiments.examples.returning_concept [METHODS] [SEED]`, such as `fedavg,ifca,bcfl-forget 0`.
+each step the accuracy in its first and last round, and the clusters of the ten clients; a number is
+the same cluster in all steps. `python -m experiments.examples.returning_concept [METHODS] [SEED]`,
+such as `fedavg,ifca,bcfl-forget 0`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl import Federation, Run, methods
+from bcfl.hypotheses import LeadingClusters
 from bcfl.runtime import limited_threads
 from experiments import datasets, models
 from experiments.config.command_line import CommandLine, method_name, not_negative, several
@@ -31,7 +33,8 @@ class Timeline:
     Attributes:
         first: (steps,) mean accuracy over the clients after the first round of the step.
         last: (steps,) the same after its last round.
-        labels: (steps, clients) clusters after its last round.
+        labels: (steps, clients) clusters after its last round, in the numbers of
+            `bcfl.hypotheses.cluster_numbers`.
     """
 
     first: NDArray[np.float64]
@@ -49,9 +52,9 @@ class Timeline:
         stride = len(run.records) // steps
         sums = [record.evaluations.values() for record in run.records]
         accuracy = [np.mean([s.confusion.trace() / s.num_samples for s in row]) for row in sums]
-        ends = run.records[stride - 1 :: stride]
-        labels = np.stack([record.snapshot.associations[0].labels for record in ends])
-        return cls(np.array(accuracy[::stride]), np.array(accuracy[stride - 1 :: stride]), labels)
+        labels = LeadingClusters.of(run.state.history).labels
+        ends = slice(stride - 1, None, stride)
+        return cls(np.array(accuracy[::stride]), np.array(accuracy[ends]), labels[ends])
 
 
 def followed(method: str, seed: int, rounds_per_step: int = 6, clients: int = 10) -> Timeline:

@@ -18,6 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bcfl.data import Schedule
+from bcfl.hypotheses import LeadingClusters
 from bcfl.methods import RECIPES
 from experiments.config.command_line import CommandLine, one_of, several
 from experiments.runs.files import Pair
@@ -169,16 +170,18 @@ def last_rounds(schedule: Schedule) -> list[int]:
 
 
 def clusters(restored: Restored, schedule: Schedule) -> list[str]:
-    """Clusters in use at the end of each time step, largest first.
+    """Clusters in use at the end of each time step, largest first, as number x clients.
+
+    A number is the same cluster at all steps, see `bcfl.hypotheses.cluster_numbers`.
 
     Args:
         restored: final state of a run.
         schedule: time steps of the rounds.
     """
+    labels = LeadingClusters.of(restored.state.history).labels
     texts = []
     for round in last_rounds(schedule):
-        labels = restored.state.history[round].associations[0].labels.tolist()
-        sizes = Counter(labels).most_common()
+        sizes = Counter(labels[round].tolist()).most_common()
         shown = " ".join(f"{label}x{count}" for label, count in sizes[:MOST_SHOWN])
         texts.append(shown if len(sizes) <= MOST_SHOWN else f"{len(sizes)} clusters")
     return texts

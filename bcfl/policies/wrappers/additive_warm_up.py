@@ -113,7 +113,7 @@ class LocalFirst(PolicyWrapper):
     def _clustered(
         self, alone: Hypothesis, context: RoundContext
     ) -> Steps[tuple[Candidate, Hypothesis]]:
-        """Train the clients' networks once more, and cluster them."""
+        """Train the clients' networks once more, and cluster them: all clusters are new."""
         initial = silenced(alone.carried_models.get(INITIAL, alone.clusters[0]), self.silent)
         count, clients = self.first.num_clusters, alone.association.clients
         unseen = Association.unseen(clients, count)
@@ -122,6 +122,7 @@ class LocalFirst(PolicyWrapper):
         starts = {client: keys.get(client, initial.key) for client in context.participants}
         models = (*alone.clusters, initial)
         (chosen,) = yield from self.first.trained_from(together, starts, models, context)
+        chosen = replace(chosen, origins=(Given(initial),) * count)
         return self._with_absent(chosen, alone, context), together
 
     def _with_absent(

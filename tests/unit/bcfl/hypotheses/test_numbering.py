@@ -89,13 +89,98 @@ def test_clusters_are_matched_by_clients_where_it_is_unknown_which_was_removed()
     assert numbers(*history) == [[[2, 0, 1]], [[0, 1]]]
 
 
-def test_a_new_cluster_takes_the_number_of_the_one_whose_place_it_takes():
+def test_a_new_cluster_has_a_new_number_at_the_index_of_another_too():
     history = [
         snapshot(1, ([0, 0, 1, 2], 0)),
         snapshot(2, ([0, 2, 1, 1], 0), continues=((0, 1, -1),)),
         snapshot(3, ([0, 3, 1, 1], 0), clusters=4, continues=((0, 1, 2, -1),)),
     ]
-    assert numbers(*history) == [[[0, 1, 2]], [[0, 1, 2]], [[0, 1, 2, 3]]]
+    assert numbers(*history) == [[[0, 1, 4]], [[0, 1, 2]], [[0, 1, 2, 3]]]
+
+
+@pytest.mark.parametrize(
+    ("continues", "clusters", "expected"),
+    [
+        ([(0, 2, -1)], [3, 3], [[[0, 3, 1]], [[0, 1, 2]]]),
+        ([(0, 1), (0, 1, -1)], [3, 2, 3], [[[0, 1, 3]], [[0, 1]], [[0, 1, 2]]]),
+    ],
+)
+def test_the_number_of_a_cluster_that_is_gone_is_not_used_again(continues, clusters, expected):
+    history = [
+        snapshot(round, ([0, 1, 1, 0], 0), clusters=count, continues=(kept,) if kept else ())
+        for round, (count, kept) in enumerate(zip(clusters, [(), *continues], strict=True), 1)
+    ]
+    assert numbers(*history) == expected
+
+
+def test_a_cluster_keeps_its_number_where_the_last_lead_descends_from_a_sibling():
+    history = [
+        snapshot(1, ([0, 1, 2, 2], 0)),
+        snapshot(2, ([0, 0, 1, 1], 0), ([0, 1, 1, 1], 0), clusters=2, continues=((0, 2), (0, 1))),
+        snapshot(3, ([0, 1, 1, 1], 1), clusters=2),
+    ]
+    assert numbers(*history) == [[[0, 1, 2]], [[0, 2], [0, 1]], [[0, 1]]]
+
+
+def test_siblings_without_a_common_cluster_left_are_not_matched_by_clients():
+    labels = ([0, 0, 1, 1], 0)
+    history = [
+        snapshot(1, labels, clusters=2),
+        snapshot(2, labels, labels, clusters=2, continues=((0, -1), (-1, 1))),
+        snapshot(3, labels, clusters=2),
+        snapshot(4, labels, clusters=2),
+    ]
+    assert numbers(*history)[:2] == [[[0, 2]], [[0, 1], [3, 2]]]
+
+
+def random_history(random, rounds):
+    """Of up to three hypotheses and two proposals, which drop, open and reorder clusters."""
+    history, counts = [], [int(random.integers(1, 6))] * 3
+    for round in range(1, rounds + 1):
+        kept = int(random.integers(1, 4))
+        rows, parents, continues = [], [], []
+        for _ in range(kept + int(random.integers(0, 3))):
+            parent = int(random.integers(len(counts)))
+            count = max(1, counts[parent] + int(random.integers(-2, 3)))
+            sources = [*random.permutation(counts[parent]).tolist(), *[-1] * count][:count]
+            gone = random.random(count) < 0.2
+            told = tuple(-1 if new else k for new, k in zip(gone, sources, strict=True))
+            continues.append(told if random.random() < 0.6 else ())
+            rows.append(association(random.integers(-1, count, 7), count))
+            parents.append(parent)
+        history.append(
+            Snapshot(
+                round=round,
+                log_weights=np.log(np.full(kept, 1 / kept)),
+                associations=tuple(rows[:kept]),
+                parents=tuple((parent,) for parent in parents[:kept]),
+                log_captured_mass=0.0,
+                proposals=tuple(
+                    Proposed(a, parent, "split")
+                    for a, parent in zip(rows[kept:], parents[kept:], strict=True)
+                ),
+                continues=tuple(continues),
+            )
+        )
+        counts = [row.num_clusters for row in rows]
+    return history
+
+
+def test_clusters_that_go_on_along_the_lead_keep_their_numbers_and_new_ones_get_others():
+    random = np.random.default_rng(1)
+    checked = 0
+    for _ in range(100):
+        history = random_history(random, 11)
+        leading = [rows[0].tolist() for rows in cluster_numbers(history)]
+        for before, after, found in zip(leading, leading[1:], history[1:], strict=False):
+            sources = found.continues[0]
+            if found.parents[0][0] == 0 and sources:
+                shown = [None if k < 0 else before[k] for k in sources]
+                new = {number for number, k in zip(after, shown, strict=True) if k is None}
+                assert all(k in (None, n) for n, k in zip(after, shown, strict=True))
+                assert not new & set(before)
+                checked += len(sources)
+    assert checked > 100
 
 
 def test_clusters_that_change_their_index_are_followed():

@@ -35,7 +35,7 @@ def test_clusters_of_the_usual_candidate_keep_their_indices(parent):
     assert of(candidate(parent, {}, Objective()), len(parent.clusters)) == ()
 
 
-def test_a_new_model_continues_none_unless_it_takes_a_place(linear, newborn):
+def test_a_given_model_is_a_new_cluster_unless_it_says_which(linear, newborn):
     assert continued((Given(newborn(linear, 1)), Continue(0)), 2) == (-1, 0)
     assert continued((Given(newborn(linear, 1), 1), Continue(0)), 2) == (1, 0)
 
