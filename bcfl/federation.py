@@ -25,15 +25,14 @@ from bcfl.executors import (
     Randomized,
     Unreliable,
     build_executor,
-    check_private,
     select_executor,
 )
 from bcfl.executors.wrappers import Stepwise
 from bcfl.policies import Centralised, Policy
-from bcfl.policies.wrappers.policy_wrapper import asked_by
 from bcfl.rounds.arguments import (
     as_method,
     check_callables,
+    check_order,
     check_starts,
     checked_privacy,
     checked_rounds,
@@ -48,7 +47,7 @@ from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
 from bcfl.rounds.settings import settings_of
 from bcfl.rounds.state import FederationState, Origin, initial_state
-from bcfl.rounds.targets import warn_of_kind, warn_of_scale
+from bcfl.rounds.targets import warn_of_kind, warn_of_probabilities, warn_of_scale
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
@@ -144,6 +143,8 @@ class Federation:
         Warns:
             SameStartWarning: the method begins with several networks, and all would be the same,
                 since `model` is a module, which keeps its weights, and no function that builds one.
+            OutputsWarning: the network of a classification seems to return probabilities and not
+                logits.
             TargetsWarning: targets look like those of another kind of prediction than their type
                 says, or those of a regression are far from noise of variance 1.
         """
@@ -151,6 +152,7 @@ class Federation:
         self.threads = checked_threads(threads)
         config = executor if isinstance(executor, ExecutorConfig) else ExecutorConfig(executor)
         self.executor = config if memory is None else replace(config, memory=memory)
+        check_order(model, method)
         self.method = as_method(method)
         share = self.method.validation
         brought = getattr(clients, "concepts", None)
@@ -180,12 +182,10 @@ class Federation:
         samples = largest(self.clients).views[TRAIN].inputs[:CHECKED_SAMPLES]
         memory = self.method.aggregation.memory
         check_model(self.model, self.method.policy.objective, samples, memory)
+        warn_of_probabilities(self.model, samples)
         check_starts(self.method, self.model, len(self.clients))
         if self.privacy is not None:
-            if self._pools:
-                raise ValueError(f"privacy: {self.method.name!r} pools the clients' samples")
-            policy = self.method.policy
-            check_private(self.model, policy.objective, asked_by(policy))
+            self.method.check_private(self.model)
 
     def __repr__(self) -> str:
         return f"Federation({len(self.clients)} clients, {self.model!r}, {self.method.name})"
@@ -370,6 +370,7 @@ class Federation:
             columns=self.columns,
             classes=self.classes,
             settings=self.settings,
+            privacy=self.privacy,
         )
 
     @property

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bcfl.analysis import metrics
 from bcfl.analysis.export import required_pandas
 from bcfl.analysis.true_groups import TrueGroups, groups_after
+from bcfl.executors.privacy import MissingAccountantError
 from bcfl.rounds import checkpoint
 from bcfl.runtime.folders import MethodFiles, whole_lines
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bcfl.executors import Privacy
     from bcfl.hypotheses.history import Snapshot
     from bcfl.protocol.statistics.predictions import PredictionSums
-    from bcfl.rounds.state import FederationState, RoundRecord
+    from bcfl.rounds.state import RoundRecord
 
 __all__ = [
     "COUNTS",
@@ -194,17 +195,24 @@ def _belief_costs(record: RoundRecord) -> dict[str, int] | None:
     return None if ledger is None else {name: getattr(ledger, name) for name in BELIEF_COSTS}
 
 
-def privacy_columns(state: FederationState, privacy: Privacy | None) -> Row:
+def privacy_columns(releases: Mapping[str, int], privacy: Privacy | None) -> Row:
     """What the client that has released most has released so far, and its epsilon.
 
     Args:
-        state: after the round.
+        releases: of each client so far, as in `bcfl.FederationState.releases`.
         privacy: how clients randomise what they send; None has no columns.
+
+    Returns:
+        `releases` and `epsilon`, which is None where dp-accounting is not installed.
     """
     if privacy is None:
         return {}
-    most = state.most_releases
-    return {"releases": most, "epsilon": privacy.epsilon(most)}
+    most = max(releases.values(), default=0)
+    try:
+        epsilon = privacy.epsilon(most)
+    except MissingAccountantError:
+        epsilon = None
+    return {"releases": most, "epsilon": epsilon}
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401

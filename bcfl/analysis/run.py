@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,10 +20,10 @@ from bcfl.analysis.notebook import in_html
 from bcfl.analysis.prediction import classes as of_classes
 from bcfl.analysis.prediction import numbers, serving, tuning
 from bcfl.analysis.prediction.ood import FeatureDensity
-from bcfl.analysis.rows import Row, round_row, to_dataframe
+from bcfl.analysis.rows import Row, privacy_columns, round_row, to_dataframe
 from bcfl.analysis.true_groups import groups_after
 from bcfl.architecture.model import Model
-from bcfl.executors import Executor
+from bcfl.executors import Executor, Privacy
 from bcfl.hypotheses.history import Snapshot, ancestor_shares, smoothed_associations
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.protocol.requests import Steps
@@ -79,6 +80,7 @@ class Run:
         classes: labels of the classes, in the order of the predicted probabilities, where clients
             were made with `classes`; `predict_new` then takes such labels.
         settings: of method, network and federation as plain values, for files and reports.
+        privacy: how clients randomise what they send; None where they do not.
 
     Example:
         With `run` of the example of `bcfl.Federation`:
@@ -101,6 +103,7 @@ class Run:
     columns: tuple[Any, ...] = ()
     classes: tuple[Any, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    privacy: Privacy | None = None
 
     def __repr__(self) -> str:
         count = sum(len(record.ledger.failures) for record in self.records)
@@ -401,13 +404,25 @@ class Run:
 
         Returns:
             A dictionary for each round: scores, costs and facts by name; see
-            `bcfl.analysis.rows.round_row`.
+            `bcfl.analysis.rows.round_row`. With differential privacy also `releases`, how often the
+            client that released most has released something so far, and its `epsilon`, which is
+            None where dp-accounting is not installed.
         """
         recorded = (
             round_row(record, self.groups, sum(record.ledger.seconds.values()))
-            for record in self.records
+            | privacy_columns(released, self.privacy)
+            for record, released in zip(self.records, self._released, strict=True)
         )
         return [*self.logged, *recorded]
+
+    @property
+    def _released(self) -> list[Counter[str]]:
+        """How often each client has released something up to each round with a record."""
+        left, found = Counter(self.state.releases), []
+        for record in reversed(self.records):
+            found.append(Counter(left))
+            left.subtract(record.ledger.releases)
+        return found[::-1]
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Scores and costs of all rounds as a data frame.

@@ -62,14 +62,17 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
         got = "text" if _has_text(array) else known.get(array.dtype.kind, "dates")
         if got == "objects":
             check_present(array, what)
-        remedy = _remedy(array, of_text) if got == "text" else ""
-        raise TypeError(f"{what} must be real numbers, got {got} ({array.dtype}){remedy}")
+            got = f"objects such as {described(next(array.flat))}" if array.size else got
+        else:
+            got = f"{got} ({array.dtype})"
+        remedy = _remedy(array, of_text) if _has_text(array) else ""
+        raise TypeError(f"{what} must be real numbers, got {got}{remedy}")
     return array
 
 
 def _check_dense(values: Any, what: str) -> None:  # noqa: ANN401 - of any library
     """Check that values are neither masked nor a sparse matrix."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         places = places_of(np.ma.getmaskarray(values))
         raise TypeError(
             f"{what} must not be masked, got masked entries in {places}; fill them, or leave their "

@@ -281,7 +281,7 @@ def sorted_clients(
         TypeError: something else than clients is given.
         ValueError: there is no client, or two clients have the same name, or one that of the pool,
             or the columns of their inputs, or the classes of their targets, have other names or
-            another order.
+            another order, or only some clients have a list of classes.
     """
     if not isinstance(clients, Iterable):
         raise TypeError(f"clients must be a sequence of ClientData, got {type(clients).__name__}")
@@ -324,6 +324,14 @@ def _check_columns(clients: Sequence[ClientData]) -> None:
 def _check_classes(clients: Sequence[ClientData]) -> None:
     """Clients whose classes have labels have the same ones, in the same order."""
     labelled = [data for data in clients if data.classes]
+    bare = [data for data in clients if not data.classes]
+    if labelled and bare:
+        raise ValueError(
+            "clients must all be given the list of classes, or none of them, so that a class has "
+            f"one number everywhere: {labelled[0].client!r} has "
+            f"{shortened(list(labelled[0].classes))}, {bare[0].client!r} has none; give every "
+            "client its labels and the list, classes=[...]"
+        )
     for data in labelled:
         first = labelled[0]
         if data.classes != first.classes:

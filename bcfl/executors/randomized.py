@@ -23,6 +23,7 @@ from bcfl.protocol.statistics.loss import Loss, LossSum
 from bcfl.runtime.seeds import derive_seed
 
 NOT_PRIVATE = "has no stated sensitivity, so a client with differential privacy does not send it"
+STAYS = "stay with clients cannot be randomised"
 OTHERS = "methods such as fedavg, ifca, wecfl and feddrift send no more than models and losses"
 """What to do where an option does not help."""
 
@@ -161,7 +162,7 @@ def private_trouble(model: Model, objective: Objective) -> str:
         objective: of local training.
     """
     if any(block.scope == "client" for block in model.blocks):
-        return f"blocks of {model.name!r} that stay with clients cannot be randomised"
+        return f"blocks of {model.name!r} that {STAYS}"
     if objective.upload is not None:
         return f"the choice of parameters that are sent {NOT_PRIVATE}"
     if model.layout.num_buffers:
@@ -190,7 +191,7 @@ def check_private(
     always = [f"{name} {NOT_PRIVATE}" for name, option in asked.items() if not option]
     found = always[:1] or [*troubles, *filter(None, [private_trouble(model, objective)])]
     if found:
-        others = f"; {OTHERS}" * any(NOT_PRIVATE in text for text in found)
+        others = f"; {OTHERS}" * any(NOT_PRIVATE in one or STAYS in one for one in found)
         raise ValueError(f"privacy: {'; and '.join(found)}{others}")
 
 

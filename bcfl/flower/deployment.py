@@ -34,12 +34,10 @@ from bcfl.executors import (
     build_executor,
     check_accountant,
     check_covered,
-    check_private,
 )
 from bcfl.federation import Federation
 from bcfl.flower.folder import DeploymentFolder
 from bcfl.policies import Centralised
-from bcfl.policies.wrappers.policy_wrapper import asked_by
 from bcfl.rounds.fitting import fitted
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
@@ -118,8 +116,7 @@ class Deployment:
             )
         checked_threads(self.threads)
         if self.privacy is not None:
-            policy = self.method.policy
-            check_private(self.network, policy.objective, asked_by(policy))
+            self.method.check_private(self.network)
         present = participants(names, self.client_fraction, self.seed, 0)
         self.method.check(len(names), len(present))
         self.method.check_rounds(self.method.starts, len(present), range(int(self.rounds)))
@@ -226,6 +223,7 @@ class Deployment:
                 records=tuple(records),
                 groups=self._groups.after(state.round),
                 executor=executor,
+                privacy=self.privacy,
             )
             folder.finish(run)
         return run
@@ -260,7 +258,7 @@ class Deployment:
         state, record = server_round(self.method, self.network, executor, state, config)
         check_covered(record.ledger.failures)
         row = round_row(record, self._groups, perf_counter() - started)
-        row |= privacy_columns(state, self.privacy)
+        row |= privacy_columns(state.releases, self.privacy)
         sent = {name: getattr(executor.traffic, name) - getattr(before, name) for name in TRAFFIC}
         return state, record, row | {"connected": sorted(connected), "traffic": sent}
 

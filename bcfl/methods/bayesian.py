@@ -18,7 +18,6 @@ from bcfl.methods.registry import recipe
 from bcfl.methods.training import Common, trained
 
 if TYPE_CHECKING:
-    from bcfl.policies.bayes.likelihood import LikelihoodAssociation
     from bcfl.rounds.method import Method
     from bcfl.trackers import Tracker
 
@@ -156,6 +155,8 @@ def bcfl(
         reweighed=reweighed,
         folds=folds,
     )
+    needed = policy.temperature == "auto" or policy.judge == "held_out"
+    share = _set_aside(needed, validation)
     return Method(
         policy=policy,
         tracker=tracker,
@@ -163,13 +164,13 @@ def bcfl(
             fusion=fusion, memory=memory, decay=decay, history_weights=history_weights
         ),
         prior_precision=prior_precision,
-        validation=_set_aside(policy, validation),
+        validation=share,
+        calibration=0.0 if needed else share,
     )
 
 
-def _set_aside(policy: "LikelihoodAssociation", validation: float | None) -> float:
+def _set_aside(needed: bool, validation: float | None) -> float:
     """The share of held-out samples, checked against what needs them."""
-    needed = policy.temperature == "auto" or policy.judge == "held_out"
     if validation is None:
         return 0.25 if needed else 0.0
     if needed and not validation > 0:

@@ -41,6 +41,7 @@ def ensemble(parts: "Sequence[Method]", name: str) -> "Method":
         policy=SideBySide(tuple(part.policy for part in parts)),
         name=name,
         validation=max(part.validation for part in parts),
+        calibration=max(part.calibration for part in parts),
         pooling="logits",
         belief_temperature=None,
         finetuned=tuned[0] if tuned else None,

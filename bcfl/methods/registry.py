@@ -77,7 +77,8 @@ class Recipe:
         method = self.function(**chosen)
         number = chosen.get(self.number, self.options[self.number].default) if self.number else None
         name = f"{self.name}-{number}" if self.number else self.name
-        return replace(method, name=name, validation=max(method.validation, share))
+        validation, own = max(method.validation, share), max(method.calibration, share)
+        return replace(method, name=name, validation=validation, calibration=own)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
 from bcfl.rounds.running import FailingClientWarning, UntrainedWarning, with_remedy
 from bcfl.rounds.state import FederationState, OtherMethodWarning, RoundRecord, initial_state
-from bcfl.rounds.targets import TargetsWarning
+from bcfl.rounds.targets import OutputsWarning, TargetsWarning
 
 __all__ = [
     "STATISTICS",
@@ -22,6 +22,7 @@ __all__ = [
     "Ledger",
     "Method",
     "OtherMethodWarning",
+    "OutputsWarning",
     "RoundConfig",
     "RoundRecord",
     "SameStartWarning",

@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
+from reprlib import repr as shortened
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn import Module
 
 from bcfl.architecture.model import Model
 from bcfl.executors.privacy import Privacy
@@ -162,6 +164,20 @@ def check_callables(on_round: OnRound | None, executor: Executor | None) -> None
         raise TypeError(
             f"executor must have `answer`, got {as_given(executor)}; names and options of "
             "executors go to Federation(..., executor=...)"
+        )
+
+
+def check_order(model: object, method: object) -> None:
+    """Check that model and method are not in each other's place.
+
+    Raises:
+        TypeError: they are.
+    """
+    policy = hasattr(model, "associate") and not isinstance(model, type | Module)
+    if isinstance(model, Method) or policy:
+        raise TypeError(
+            f"model and method seem to be swapped, got {shortened(model)} as model and a "
+            f"{type(method).__name__} as method: Federation(clients, model, method)"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from reprlib import repr as shortened
 
 import torch
 from torch import Tensor
@@ -148,8 +149,11 @@ def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
         dtype: floating-point type that executors convert inputs to.
 
     Raises:
-        ValueError: a shape, a label or the range of the inputs does not fit; the client is named.
+        ValueError: a shape, a label, the number of its classes or the range of the inputs does not
+            fit; the client is named.
     """
+    if data.classes and model.likelihood == "categorical":
+        _check_count(data, model.num_outputs)
     views = {}
     for name, view in data.views.items():
         trouble = _input_trouble(view.inputs, model, dtype)
@@ -159,6 +163,15 @@ def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
             raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
         views[name] = view if model.likelihood == "categorical" else _with_rows(view, dtype)
     return replace(data, views=views)
+
+
+def _check_count(data: ClientData, outputs: int) -> None:
+    """Check that the network has one output for each class of a client's list."""
+    if len(data.classes) != outputs:
+        raise ValueError(
+            f"client {data.client!r}: classes must be as many as the network's outputs, {outputs}, "
+            f"one for each, got {len(data.classes)}: {shortened(list(data.classes))}"
+        )
 
 
 def _with_rows(view: View, dtype: torch.dtype) -> View:
@@ -193,12 +206,13 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
             return _range_trouble("targets", targets, dtype) if targets.is_floating_point() else ""
         return (
             f"targets must be {outputs} numbers per sample, as many as the network's outputs, got "
-            f"shape {shape} ({targets.dtype}); classes must be integers{_of_integers(targets)}"
+            f"shape {shape} ({targets.dtype}){_of_classes(targets)}"
         )
     if model.likelihood == "bernoulli":
         of_labels = targets[0].numel() == outputs and bool(((targets == 0) | (targets == 1)).all())
         what = f"targets must be {outputs} labels of 0 or 1 per sample, got {shape}"
-        return "" if of_labels else f"{what} of {targets.min():g} to {targets.max():g}"
+        got = f" of {targets.min():g} to {targets.max():g}"
+        return "" if of_labels else what + got + _of_numbers(targets)
     if targets.ndim != 1:
         return (
             f"targets must be one class per sample, got shape {shape}; the classes of one-hot rows "
@@ -217,6 +231,19 @@ def _too_few_outputs(targets: Tensor, outputs: int) -> str:
     return f"; the network has {has}, and classes need one output each ({needed} here)"
 
 
+def _of_numbers(targets: Tensor) -> str:
+    """How whole numbers become numbers to predict; empty for other targets."""
+    whole = not targets.is_floating_point()
+    return "; numbers to predict (regression): `targets.astype(float)`" * whole
+
+
+def _of_classes(targets: Tensor) -> str:
+    """What to do where classes were given to a model of numbers."""
+    if targets.is_floating_point():
+        return f"; classes must be integers{_of_integers(targets)}"
+    return "; classes need a model with likelihood 'categorical'"
+
+
 def _of_integers(targets: Tensor) -> str:
     """How whole numbers that are floating point become integers; empty for other targets."""
     whole = targets.is_floating_point() and bool((targets == targets.round()).all())
@@ -228,6 +255,8 @@ def _class_trouble(targets: Tensor, outputs: int) -> str:
     if targets.is_floating_point() or lowest < 0 or highest >= outputs:
         return (
             f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
-            f"({targets.dtype}){_of_integers(targets)}" + _too_few_outputs(targets, outputs)
+            f"({targets.dtype}){_of_integers(targets)}{_too_few_outputs(targets, outputs)}"
+            + _of_numbers(targets)
+            * (outputs == 1)
         )
     return ""

@@ -9,8 +9,10 @@ from typing import get_args
 
 from bcfl.aggregation.aggregation import Aggregation
 from bcfl.architecture.model import Model
-from bcfl.policies import Policy, SideBySide
+from bcfl.executors.randomized import OTHERS, check_private
+from bcfl.policies import Centralised, Policy, SideBySide
 from bcfl.policies.policy import Validates
+from bcfl.policies.wrappers.policy_wrapper import asked_by
 from bcfl.protocol.objective import Objective
 from bcfl.protocol.statistics.predictions import Pooling
 from bcfl.runtime import as_given, check_whole, is_real, is_whole
@@ -32,6 +34,8 @@ class Method:
             otherwise each begins at its own, as in IFCA and BCFL.
         validation: share of each client's training samples that is set aside, for methods that
             judge or fit something on held-out samples.
+        calibration: share of these that serves the tuning of predictions after the run alone, and
+            not the method; clients with `bcfl.Privacy` do not send the sums for it.
         starts: how many hypotheses there are at the beginning, each with its own networks.
         prior_precision: precision of the prior around the initial network, per parameter.
         architecture: transforms the federation's network into that of the method, such as
@@ -69,6 +73,7 @@ class Method:
     common_start: bool = False
     prior_precision: float = 1.0
     validation: float = 0.0
+    calibration: float = 0.0
     starts: int = 1
     architecture: Callable[[Model], Model] | None = None
     pooling: Pooling = "probabilities"
@@ -108,11 +113,13 @@ class Method:
             raise ValueError(f"pooling must be one of {allowed}, got {self.pooling!r}")
 
     def _check_numbers(self) -> None:
-        precision, share = self.prior_precision, self.validation
+        precision = self.prior_precision
         if not (is_real(precision) and 0 < precision < float("inf")):
             raise ValueError(f"prior_precision must be positive and finite, got {precision!r}")
-        if not (is_real(share) and 0 <= share < 1):
-            raise ValueError(f"validation must lie in [0, 1), got {share!r}")
+        for name in ("validation", "calibration"):
+            share = getattr(self, name)
+            if not (is_real(share) and 0 <= share < 1):
+                raise ValueError(f"{name} must lie in [0, 1), got {share!r}")
         check_whole("starts", self.starts)
         temperature = self.belief_temperature
         if temperature not in (None, "mean") and not (
@@ -160,6 +167,25 @@ class Method:
         for part in (self.policy, self.tracker):
             if isinstance(part, Validates):
                 part.check(first, num_clients, num_participants)
+
+    def check_private(self, model: Model) -> None:
+        """Check that clients with differential privacy send all that the method asks for.
+
+        Args:
+            model: the network of the method.
+
+        Raises:
+            ValueError: they do not.
+        """
+        if isinstance(self.policy, Centralised):
+            raise ValueError(f"privacy: {self.name!r} pools the clients' samples; {OTHERS}")
+        check_private(model, self.policy.objective, asked_by(self.policy))
+        if self.calibration:
+            raise ValueError(
+                "privacy: calibration sets training samples aside for sums of held-out losses, "
+                "which a client with differential privacy does not send, so that these samples "
+                f"would be of no use; set calibration, or validation, to 0, got {self.calibration}"
+            )
 
     def check_rounds(self, num_hypotheses: int, num_participants: int, rounds: range) -> None:
         """Check that the tracker can do the rounds of a run.

@@ -1,4 +1,4 @@
-"""Warnings of targets that may mean something else than what they are taken for."""
+"""Warnings of targets and outputs that may mean something else than what they are taken for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
+from bcfl.architecture.probing import outputs_of
 from bcfl.data.clients import ClientData
 from bcfl.data.names import TRAIN
+from posteriors.torch_state import seeded
 
 SMALLEST, LARGEST = 0.1, 10.0
 """Range of the scale of targets that noise of variance 1 suits."""
@@ -18,6 +20,10 @@ SMALLEST, LARGEST = 0.1, 10.0
 
 class TargetsWarning(UserWarning):
     """Targets look like those of another kind of prediction, or are far from the model's noise."""
+
+
+class OutputsWarning(UserWarning):
+    """Outputs of a network seem to be probabilities, and not logits."""
 
 
 def warn_of_kind(model: Model, clients: Sequence[ClientData]) -> None:
@@ -54,6 +60,35 @@ def warn_of_kind(model: Model, clients: Sequence[ClientData]) -> None:
             "targets are rows of 0 and 1, so that the model predicts several labels per sample "
             "(bernoulli), but each row has one 1; for classes give `targets.argmax(axis=1)`; a "
             "bcfl.Model with likelihood='bernoulli' keeps the labels without this warning"
+        )
+
+
+def warn_of_probabilities(model: Model, samples: Tensor) -> None:
+    """Warn where the outputs of a classifier are probabilities in place of logits.
+
+    Args:
+        model: with any likelihood; only classes are checked, and more than one of them.
+        samples: (samples, *shape) inputs, a few, at least one.
+
+    Warns:
+        OutputsWarning: the outputs of each sample lie between 0 and 1, and sum to 1.
+    """
+    if model.likelihood != "categorical" or model.num_outputs < 2:
+        return
+    module = model.module()
+    with seeded(0):
+        outputs = torch.cat(
+            [outputs_of(module, one, repr(model)) for one in torch.split(samples, 1)]
+        )
+    one = torch.ones((), dtype=outputs.dtype, device=outputs.device)
+    if bool((outputs >= 0).all()) and bool(torch.isclose(outputs.sum(dim=1), one).all()):
+        warnings.warn(
+            f"the outputs of {model!r} are between 0 and 1 and sum to 1 for each of {len(samples)} "
+            "samples, as probabilities do; networks must return logits, from which the "
+            "probabilities are computed: leave out the softmax at the end, or else networks learn "
+            "more slowly and all probabilities are flat",
+            OutputsWarning,
+            stacklevel=5,  # the caller of Federation
         )
 
 

@@ -65,6 +65,7 @@ class Restored:
             columns=self.federation.columns,
             classes=self.federation.classes,
             settings=self.federation.settings,
+            privacy=self.federation.privacy,
         )
 
 

@@ -194,7 +194,7 @@ class Log:
         now = perf_counter()
         used = models_used(record, self.setup.model)
         row = rows.round_row(record, groups, now - self.since, held_out, used)
-        row |= rows.privacy_columns(state, self.setup.scenario.privacy)
+        row |= rows.privacy_columns(state.releases, self.setup.scenario.privacy)
         self.since = now
         rows.append(self.files.metrics, row)
         self.callbacks.on_round(self.pair, row)

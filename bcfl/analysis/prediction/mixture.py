@@ -168,8 +168,8 @@ def _values(targets: Tensor, outputs: int, samples: int) -> Tensor:
     shapes = [(samples, outputs), *([(samples,)] if outputs == 1 else [])]
     if tuple(targets.shape) not in shapes or not samples or not bool(targets.isfinite().all()):
         raise ValueError(
-            f"targets must hold {outputs} finite numbers per sample, and at least one sample, "
-            f"got {samples} samples and targets of shape {tuple(targets.shape)}"
+            f"targets must hold {counted(outputs, 'finite number')} per sample, and at least "
+            f"one sample, got {samples} samples and targets of shape {tuple(targets.shape)}"
             + ("" if bool(targets.isfinite().all()) else " with NaN or inf")
         )
     return targets.reshape(samples, outputs)

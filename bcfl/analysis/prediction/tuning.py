@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from bcfl.analysis.prediction.serving import rule_of
-from bcfl.data.names import MEMORY, TRAIN, VALIDATION
+from bcfl.data.names import MEMORY, TEST, TRAIN, VALIDATION
 from bcfl.hypotheses.hypothesis import HypothesisSet
 from bcfl.hypotheses.membership import Membership
 from bcfl.hypotheses.posterior import Posterior
@@ -84,8 +84,8 @@ def tuned(  # noqa: D417 - a method of Run
 
     Raises:
         ValueError: a client is unknown, no client has such samples, the view holds samples that are
-            trained on, the run has no executor, or the predictive needs a curvature that the
-            method has not got, or is not of what the model predicts.
+            trained on, the run has no executor, clients have `bcfl.Privacy`, or the predictive
+            needs a curvature that the method has not got, or is not of what the model predicts.
 
     Example:
         With `run` of the example of `bcfl.Federation`:
@@ -110,6 +110,11 @@ def tuned(  # noqa: D417 - a method of Run
     names = self.clients if clients is None else sorted(clients)
     best = self.ask(tuning(rule, self.hypotheses, self.model.likelihood, names, view, grid))
     if best is None:
+        if self.privacy is not None and view != TEST:
+            raise ValueError(
+                "clients with privacy do not send the sums of held-out losses by which predictions "
+                f"are tuned, got view {view!r}; sums over test samples are sent: view='test'"
+            )
         raise ValueError(
             f"clients must have samples in the view {view!r}, none has; the option calibration=0.2 "
             "of the method sets a fifth of the training samples aside as 'validation', and view= "

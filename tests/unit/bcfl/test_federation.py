@@ -298,6 +298,14 @@ def test_what_was_not_called_is_refused_with_its_call(linear, clients, arguments
         Federation(**{"clients": clients, "model": linear, "method": ONE, **arguments})
 
 
+@pytest.mark.parametrize("method", [ONE, methods.build("fedavg")])
+def test_model_and_method_in_each_others_place_are_told(linear, clients, method):
+    for model in (linear, lambda: nn.Linear(3, 2)):
+        words = r"seem to be swapped.*: Federation\(clients, model, method\)$"
+        with pytest.raises(TypeError, match=words):
+            Federation(clients, method, model)
+
+
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
     with pytest.raises(TypeError, match=r"got 'bcfl-g'; by its name: bcfl.methods.build\('bcfl-g'"):
         Federation(clients, linear, "bcfl-g")

@@ -15,6 +15,8 @@ from scipy.stats import norm
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, Objective, checkpoint, methods
+from bcfl.analysis import rows
+from bcfl.analysis.rows import privacy_columns
 from bcfl.executors import Privacy, Randomized
 from bcfl.hypotheses.posterior import from_initial
 from bcfl.protocol import Evidence, LossSum, Predictions, Score, Train, Trained
@@ -181,6 +183,51 @@ def federation():
     return of
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("wecfl", {"calibration": 0.2}), ("bcfl-g", {"validation": 0.2})]
+)
+def test_samples_are_not_set_aside_for_sums_that_nobody_sends(name, options, federation):
+    clients = federation("fedavg").clients
+    given = methods.applicable(name, {"num_clusters": 2, "curvature": "samples"})
+    method = methods.build(name, objective=TRAINING, **given, **options)
+    with pytest.raises(ValueError, match=r"^privacy: calibration .* held-out .* got 0\.2$"):
+        Federation(clients, small(), method, privacy=Privacy())
+    Federation(clients, small(), method)
+
+
+def test_samples_by_which_a_method_judges_hypotheses_are_set_aside(federation):
+    options = {"num_clusters": 2, "curvature": "samples", "judge": "held_out"}
+    method = methods.build("bcfl-g", objective=TRAINING, **options)
+    run = Federation(federation("fedavg").clients, small(), method, privacy=Privacy()).run(1)
+    assert not run.records[0].ledger.failures
+    with pytest.raises(ValueError, match=r"privacy do not send .*view='test'"):
+        run.tuned("plug-in")
+    assert run.tuned("plug-in", view="test").temperature > 0
+
+
+@pytest.mark.parametrize("name", ["fedavg", "wecfl"])
+def test_rows_say_what_the_client_that_released_most_has_released(
+    name, federation, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Privacy, "epsilon", lambda self, releases: 10.0 * releases)
+    seen = []
+    setup = federation(name)
+    whole = setup.run(3, on_round=lambda state, record: seen.append(state.most_releases))
+    continued = setup.run(3, state=setup.run(1, planned_rounds=3))
+    for run in (whole, continued):
+        assert [row["epsilon"] for row in run.rows()] == [10.0 * r["releases"] for r in run.rows()]
+    assert [row["releases"] for row in whole.rows()] == seen
+    folder = whole.save(tmp_path / "saved")
+    saved = rows.read(folder / "run" / "seed-0" / "metrics.jsonl")
+    assert [row["releases"] for row in saved] == seen
+    assert "releases" not in federation(name, privacy=None).run(1).rows()[0]
+
+
+def test_epsilon_is_unknown_without_the_accountant(monkeypatch):
+    monkeypatch.setattr("bcfl.executors.privacy.find_spec", lambda name: None)
+    assert privacy_columns({"a": 2, "b": 1}, Privacy()) == {"releases": 2, "epsilon": None}
+
+
 def means(run):
     return torch.stack([m.mean(run.model) for h in run.hypotheses for m in h.clusters])
 
@@ -239,8 +286,8 @@ def batch_norm():
     ("name", "model", "text"),
     [
         ("fedavg", small(batch_norm), "running statistics of 'small' cannot be randomised"),
-        ("centralised", None, "pools the clients' samples"),
-        ("apd", None, "that stay with clients cannot be randomised"),
+        ("centralised", None, "pools the clients' samples; methods such as fedavg"),
+        ("apd", None, "that stay with clients cannot be randomised; methods such as fedavg"),
         ("fedsoft", None, "best_counts has no stated sensitivity"),
         ("faacl", None, "support has no stated sensitivity"),
     ],

@@ -1,11 +1,14 @@
 """Arrays of users become tensors of one kind, which share no memory with what was given."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas
 import pytest
 import torch
 from scipy import sparse
 
+from bcfl import View
 from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
 
 
@@ -50,7 +53,11 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
         ),
         (torch.ones(2, dtype=torch.complex64), "must be real numbers, got complex numbers"),
         ([[1, 2], [3]], "x must be an array of numbers.* got a list whose parts differ in shape"),
-        ([object(), 1.0], "must be real numbers, got objects"),
+        ([object(), 1.0], "must be real numbers, got objects such as <object"),
+        (None, r"got objects such as None \(NoneType\)$"),
+        (iter([1.0]), r"got objects such as .* \(list_iterator\)$"),
+        ([Decimal("1")], r"got objects such as Decimal\('1'\) \(Decimal\)$"),
+        ([pandas.Timestamp("2020-01-02")], r"objects such as .* \(Timestamp\)$"),
         (["yes", "no"], r"must be real numbers, got text \(<U3\); "),
         (np.array([[1.0, "yes"]], object), r"must be real numbers, got text \(object\); "),
         (np.array(["2020"], "M8[Y]"), "must be real numbers, got dates"),
@@ -147,3 +154,12 @@ def test_labels_become_their_places_among_the_classes(labels, classes):
 def test_labels_that_are_none_of_the_classes_are_refused(labels, classes, error, words):
     with pytest.raises(error, match=words):
         class_numbers(labels, classes)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+def test_missing_values_of_pandas_are_named_whatever_holds_them(dtype):
+    given = pandas.array([1, pandas.NA], dtype=dtype)
+    for values in (given, pandas.Series(given)):
+        words = "(not be missing|finite), got .* 1 of 2 samples, .* in sample 1 "
+        with pytest.raises(ValueError, match=words):
+            View.from_arrays([[1.0], [2.0]], values)

@@ -147,10 +147,12 @@ def test_clients_with_other_classes_are_refused():
     x, first = np.ones((2, 3)), ["cat", "dog"]
     clients = [
         ClientData.from_arrays("a", (x, first), classes=first),
-        ClientData.from_arrays("b", (x, [0, 1])),
         ClientData.from_arrays("c", (x, first), classes=np.array(first)),
     ]
-    assert [data.classes for data in sorted_clients(clients)] == [("cat", "dog"), (), tuple(first)]
+    assert [data.classes for data in sorted_clients(clients)] == [("cat", "dog"), tuple(first)]
+    bare = ClientData.from_arrays("b", (x, [0, 1]))
+    with pytest.raises(ValueError, match=r"or none of them, .* 'a' has .*, 'b' has none"):
+        sorted_clients([*clients, bare])
     for other in (["dog", "cat"], ["cat", "dog", "fox"], ["dog", "fox"]):
         odd = ClientData.from_arrays("d", (x, ["dog", "dog"]), classes=other)
         with pytest.raises(ValueError, match=r"same classes .* 'a' has .*, 'd' has .*\['cat',"):

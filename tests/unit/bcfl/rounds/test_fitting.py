@@ -43,6 +43,27 @@ def test_labels_become_rows_of_zeros_and_ones(regression):
             with_targets(labels, wrong)
 
 
+@pytest.mark.parametrize("classes", [["no"], ["no", "yes", "maybe"]])
+def test_a_list_of_classes_has_one_for_each_output(linear, classes):
+    data = ClientData.from_arrays("a", (X, ["no"] * 3), classes=classes)
+    words = f"client 'a': classes must be as many as .* outputs, 2, .* got {len(classes)}: .'no'"
+    with pytest.raises(ValueError, match=words):
+        fitted(data, linear, torch.float32)
+
+
+def test_whole_numbers_to_be_predicted_are_told_to_become_floats(linear, regression):
+    one = replace(linear, build=lambda: torch.nn.Linear(3, 1), num_outputs=1)
+    labels, words = replace(regression, likelihood="bernoulli"), r"\(regression\): .targets\.asty"
+    for model, targets in ((one, [1, 78, 3]), (labels, np.full((3, 2), 7))):
+        with pytest.raises(ValueError, match=words):
+            with_targets(model, targets)
+
+
+def test_classes_given_to_a_model_of_numbers_are_told_of_its_likelihood(regression):
+    with pytest.raises(ValueError, match=r"classes need a model with likelihood 'categorical'$"):
+        with_targets(regression, [0, 1, 0])
+
+
 def test_classes_stay_as_they_are(linear):
     assert with_targets(linear, [0, 1, 0]).targets.tolist() == [0, 1, 0]
 

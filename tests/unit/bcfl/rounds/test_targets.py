@@ -7,7 +7,7 @@ import pytest
 from torch import nn
 
 from bcfl import ClientData, Federation, Model, methods
-from bcfl.rounds import TargetsWarning
+from bcfl.rounds import OutputsWarning, TargetsWarning
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(20, 3))
@@ -78,3 +78,21 @@ def test_numbers_far_from_the_noise_are_told(targets, words, likelihood):
     with pytest.warns(TargetsWarning, match=words) as told:
         federation(targets, 1, likelihood)
     assert [warning.filename for warning in told] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("last", "warned"),
+    [
+        (nn.Softmax(dim=1), True),
+        (nn.LogSoftmax(dim=1), False),
+        (nn.Sigmoid(), False),
+        (nn.Identity(), False),
+    ],
+)
+def test_classifiers_that_return_probabilities_are_warned_of(last, warned):
+    clients = [ClientData.from_arrays(name, (X, CLASSES)) for name in "ab"]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        Federation(clients, lambda: nn.Sequential(nn.Linear(3, 2), last), methods.build("fedavg"))
+    assert [one.category for one in said] == [OutputsWarning] * warned
+    assert all(one.filename == __file__ and "logits" in str(one.message) for one in said)
