@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
+from math import log
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -263,9 +264,10 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
     the weight is 0, since not every format has infinity), `kind` (`hypothesis`, or how a proposal
     was made), `association_entropy` (of hypotheses: mean entropy of what it believes of clients'
     clusters, nats; 0 where it holds an association alone), `sizes` (clients per cluster, as text)
-    and `non_empty` (number of clusters with clients). Round 0 is the start. A proposal is made from
-    the trainings of its own round, so its parent is the hypothesis of the round before that these
-    belong to; it survives if it is the parent of a hypothesis of the next round.
+    and `non_empty` (number of clusters with clients). Round 0 is the start, whose hypotheses are
+    equally probable. A proposal is made from the trainings of its own round, so its parent is the
+    hypothesis of the round before that these belong to; it survives if it is the parent of a
+    hypothesis of the next round.
 
     Args:
         history: snapshots of the rounds, such as `run.state.history`.
@@ -297,6 +299,9 @@ def hypothesis_tree(history: Sequence[Snapshot]) -> nx.DiGraph[str]:
             names.append(f"r{snapshot.round}p{rank}")
             _add_node(graph, names[-1], proposed.association, float("-inf"), proposed.kind)
             _join(graph, names[-1], (proposed.parent,), before)
+    starts = [data for _, data in graph.nodes(data=True) if data["kind"] == "start"]
+    for data in starts:
+        data.update(weight=1 / len(starts), log_weight=log(1 / len(starts)))
     return graph
 
 

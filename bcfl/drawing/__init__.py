@@ -30,6 +30,7 @@ from bcfl.drawing.hypothesis_weights import (
     LABELLED,
     draw_hypothesis_weights,
     lineage_colours,
+    lineage_name,
     stacked_panels,
 )
 from bcfl.drawing.lineage import HypothesisLineage, Line, Node, longest_first, with_alternatives
@@ -109,6 +110,7 @@ __all__ = [
     "lighter_cluster_colours",
     "line_style",
     "lineage_colours",
+    "lineage_name",
     "longest_first",
     "mark_bands",
     "mark_rounds",

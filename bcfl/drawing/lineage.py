@@ -83,12 +83,13 @@ class HypothesisLineage:
         """From a graph of `bcfl.analysis.graphs.hypothesis_tree`."""
         of: dict[str, dict[str, Any]] = {name: tree.nodes[name] for name in tree}
         ordered = sorted(of, key=lambda name: (of[name]["round"], of[name]["rank"], name))
+        starts = sum(data["kind"] == START for data in of.values())
         return cls(
             {
                 name: Node(
                     name=name,
                     round=of[name]["round"],
-                    weight=of[name]["weight"],
+                    weight=1 / starts if of[name]["kind"] == START else of[name]["weight"],
                     kind=of[name]["kind"],
                     parents=tuple(
                         sorted(tree.predecessors(name), key=lambda p: (-of[p]["weight"], p))

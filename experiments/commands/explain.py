@@ -171,12 +171,17 @@ def _trains_with(report: ClientReport) -> list[str]:
         head += f", {len(others) - same} of other {_kind(report)}s"
     top = [c for c in report.peers[:TOP] if c.latest >= SHOWN]
     width = max(len(c.client) for c in top)
-    return [head, *(f"  {c.client:{width}}  {_together(c, report)}" for c in top)]
+    names = f"  {'':{width}}  believed  all rounds"
+    means = (
+        f"  believed: probability after round {len(report.filtered)}; all rounds: mean weight of "
+        "the kept hypotheses that join them"
+    )
+    return [head, names, *(f"  {c.client:{width}}  {_together(c, report)}" for c in top), means]
 
 
 def _together(peer: Peer, report: ClientReport) -> str:
     group = "" if peer.group is None else f"   {_kind(report)} {peer.group}"
-    return f"{peer.latest:4.0%} now, {peer.mean:4.0%} over all rounds{group}"
+    return f"{peer.latest:7.0%}  {peer.mean:10.0%}{group}"
 
 
 def _kind(report: ClientReport, otherwise: str = "group") -> str:

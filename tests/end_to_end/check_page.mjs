@@ -91,17 +91,19 @@ const used = await tab.evaluate(() => {
       input(picker, "kept", "change");
     }
     input(slider, slider.max, "input");
-    result.kept = { picked: picker.value, layers: all(".drawn").length };
+    const tips = () => all('[id^="graph-clients-"] use').map((use) => use.dataset.tip);
+    result.kept = { picked: picker.value, layers: all(".drawn").length, tips: tips() };
     input(slider, "0", "input");
     input(picker, "believed", "change"); // beliefs are those of the last round
     result.restored = { round: slider.value === slider.max, layers: all(".drawn").length, others: all(".other").length, now: all(".now").length };
+    result.believedTips = tips();
   }
   return result;
 });
 for (const [name, selector] of [["client", '[id^="graph-"] [data-client]'], ["tile", '[id^="partition-tiles-concept-"] [data-client]'], ["line", '[id^="moves-"][data-client]'], ["round", "[data-round] path"], ["cell", "[data-cells]"]]) {
   const target = await tab.$(selector);
   if (!target) continue;
-  await target.scrollIntoView();
+  await target.evaluate((element) => element.scrollIntoView({ block: "end" }));
   // The middle of the box of a line need not be on it.
   const [x, y] = await target.evaluate((element) => {
     const box = element.getBoundingClientRect();
@@ -131,7 +133,8 @@ for (const [name, selector] of [["client", '[id^="graph-"] [data-client]'], ["ti
       return digits.map((digit) => grown(digit, 0)).filter((box) => meets(box, outer)
         && (mark.localName === "circle" || box.left < inner.left || box.right > inner.right || box.top < inner.top || box.bottom > inner.bottom));
     }).length;
-    return { hidden: tip.hidden, text: tip.textContent, marks, covered, digits: digits.length, ink: getComputedStyle(document.body).color,
+    const { bottom } = tip.getBoundingClientRect();
+    return { hidden: tip.hidden, seen: bottom <= innerHeight, text: tip.textContent, marks, covered, digits: digits.length, ink: getComputedStyle(document.body).color,
       same: document.querySelectorAll('[id^="graph-"] .same').length };
   });
   if (screenshots) await tab.screenshot({ path: `${screenshots}/hover-${name}.png` });
@@ -142,7 +145,8 @@ if (sorter) {
   await sorter.focus();
   const described = () => tab.evaluate(() => {
     const tip = document.getElementById("tip");
-    return { hidden: tip.hidden, text: tip.textContent, meaning: document.activeElement.closest("th").dataset.tip, by: document.activeElement.getAttribute("aria-describedby") };
+    const { bottom } = tip.getBoundingClientRect();
+    return { hidden: tip.hidden, seen: bottom <= innerHeight, text: tip.textContent, meaning: document.activeElement.closest("th").dataset.tip, by: document.activeElement.getAttribute("aria-describedby") };
   });
   used.focused = await described();
   await tab.keyboard.press("Escape");

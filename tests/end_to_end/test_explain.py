@@ -3,13 +3,15 @@
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.commands.explain import spark
+from experiments.commands.explain import _trains_with, spark
+from experiments.reports.client_report import Peer
 
 
 def explain(*arguments):
@@ -34,6 +36,18 @@ def test_a_client_report_has_all_its_parts(whole):
     assert re.search(r"what serves it +\d+\.\d +\d+\.\d{3}$", result.stdout, re.MULTILINE)
     assert "a run of fedavg beside it would show" in result.stdout
     assert "\x1b" not in result.stdout
+
+
+def test_beliefs_of_peers_are_told_apart_from_their_share_of_all_rounds():
+    peers = [Peer("client-10", 1, 0.784, 0.62), Peer("c", 1, 0.001, 0.0)]
+    report = SimpleNamespace(peers=peers, group=None, filtered=np.ones((6, 2)), concepts="")
+    assert _trains_with(report) == [
+        "1 of 2 other clients",
+        "             believed  all rounds",
+        "  client-10      78%         62%   group 1",
+        "  believed: probability after round 6; all rounds: mean weight of the kept hypotheses "
+        "that join them",
+    ]
 
 
 def test_without_a_client_all_are_in_a_table_that_adds_up(whole):

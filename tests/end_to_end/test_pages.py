@@ -6,6 +6,7 @@ BCFL_NODE_MODULES names; skipped where one of them is missing.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -107,9 +108,12 @@ def test_a_report_can_be_used(whole):
     assert "as believed after the last round" in last["caption"]
     assert "in the kept hypotheses after round" in first["caption"]
     assert [each["picked"] for each in used["rounds"]] == ["believed", "kept", "kept"]
-    assert used["kept"] == {"picked": "kept", "layers": 2}, "the last round shows the same quantity"
+    kept = used["kept"]
+    assert (kept["picked"], kept["layers"]) == ("kept", 2), "the last round shows the same quantity"
+    assert all("round 6: cluster" in tip for tip in kept["tips"]), "so do the texts of clients"
+    assert all(re.search(r"cluster \d, probability", tip) for tip in used["believedTips"])
     method, rank = used["picked"]["value"].split("/")
-    alone = f"of {method} in hypothesis {int(rank) + 1} alone"
+    alone = f"of {method} in the hypothesis of rank {int(rank) + 1} alone"
     assert alone in used["picked"]["caption"], "the other panels show all kept hypotheses"
     assert used["restored"] == {"round": True, "layers": 0, "others": 0, "now": 0}
     assert used["client"]["text"].startswith("client-")
@@ -118,10 +122,12 @@ def test_a_report_can_be_used(whole):
     assert used["line"]["text"].startswith("client-")
     are_seen(used["line"])
     assert used["round"]["text"].startswith("round 1, accuracy")
+    for name in ("client", "line", "round", "cell"):
+        assert used[name]["seen"], "at the lower edge of the window, texts are above the pointer"
     row, column, value = used["cell"]["text"].split("\n")
     assert ", cluster " in row
     assert ", cluster " in column
-    assert -1 <= float(value.removeprefix("cosine ")) <= 1
+    assert -1 <= float(value.removeprefix("cosine ").replace("−", "-")) <= 1
 
 
 STREAM = {

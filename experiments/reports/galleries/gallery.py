@@ -11,22 +11,18 @@ from bcfl import FederationState
 from bcfl.drawing import (
     LEAST_PROBABILITY,
     MOST_CLIENTS,
-    NARROW,
     GraphPicture,
-    HypothesisLineage,
     Memberships,
     draw_client_graphs,
     draw_cluster_sizes,
-    draw_hypothesis_weights,
     size_table,
-    with_alternatives,
 )
 from bcfl.hypotheses import LeadingClusters
 from experiments.reports.galleries.association_gallery import association_pictures
 from experiments.reports.galleries.client_gallery import client_pictures, leading_clusters
 from experiments.reports.galleries.family_gallery import family_pictures
-from experiments.reports.galleries.score_gallery import recorded, score_pictures
-from experiments.reports.pictures import curves, tree
+from experiments.reports.galleries.hypothesis_gallery import hypothesis_pictures
+from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.pictures.drawing import Picture
 from experiments.reports.pictures.time_steps import Stream, TimeSteps
 from experiments.runs.run_folder import RunFolder
@@ -44,15 +40,12 @@ def all_pictures(
     Raises:
         ValueError: a file of the run cannot be read.
     """
-    ancestries = with_alternatives(run.lineages())
     sizes = cluster_sizes(run, leading_clusters(states))
     return {
         **score_pictures(run, Stream.of(run).kind),
         "graph": _client_graph(run),
         "sizes": _cluster_sizes(run, sizes),
-        "ribbons": _ribbons(ancestries, TimeSteps.of(run)),
-        "tree": _tree(ancestries),
-        "hypotheses": _hypotheses(run),
+        **hypothesis_pictures(run),
         **association_pictures(run, {m: rows.shape[1] for m, rows in sizes.items()}),
         **client_pictures(run, states),
         **family_pictures(run),
@@ -182,93 +175,3 @@ def _bounds(run: RunFolder) -> str:
     if most == "all":
         return f" Cluster sizes were bounded below by {least}." if least else ""
     return f" Cluster sizes were bounded to {least} to {most} clients."
-
-
-def _ribbons(ancestries: Mapping[str, HypothesisLineage], steps: TimeSteps) -> Picture | None:
-    if not ancestries:
-        return None
-    return Picture.of(
-        steps.marked(lambda: draw_hypothesis_weights(ancestries)),
-        "ribbons",
-        "Weights of hypotheses over rounds, stacked, one panel per method",
-        "Look for colours that take over: a proposal displaced the previous hypotheses. One colour "
-        "throughout: variants of one hypothesis. Height of a band: weight of a hypothesis. "
-        f"Methods that never had alternatives are omitted.{steps.caption}",
-        {
-            f"round-{method}-{number}": _weights_text(method, number, ancestry)
-            for method, ancestry in ancestries.items()
-            for number in range(1, ancestry.num_rounds + 1)
-        },
-        narrow=steps.marked(lambda: draw_hypothesis_weights(ancestries, width=NARROW)),
-    )
-
-
-def _weights_text(method: str, number: int, ancestry: HypothesisLineage) -> str:
-    kept = [n for n in ancestry.nodes.values() if n.round == number and n.weight > 0]
-    rows = [f"hypothesis {rank}: {node.weight:.1%}" for rank, node in enumerate(kept, start=1)]
-    return "\n".join([f"{method}, round {number}", *rows])
-
-
-def _tree(ancestries: Mapping[str, HypothesisLineage]) -> Picture | None:
-    if not ancestries:
-        return None
-    layouts = {method: tree.Layout.of(ancestry) for method, ancestry in ancestries.items()}
-    merged = any(len(node.parents) > 1 for d in ancestries.values() for node in d.nodes.values())
-    notes = [
-        "Look for the last common ancestor of the lines that reach the end. Area of a circle: "
-        "weight; a line ends where its hypothesis was pruned; colours as above.",
-        "Joining lines: merged hypotheses." if merged else "",
-        "Diamonds: accepted proposals; small open circles: rejected proposals."
-        if any(a.accepted_proposals or a.rejected_proposals for a in ancestries.values())
-        else "",
-    ]
-    left_out = {m: x.left_out for m, x in layouts.items() if x.left_out}
-    counts = ", ".join(f"{number} ({method})" for method, number in left_out.items())
-    notes.append(f"Short lines omitted: {counts}." if left_out else "")
-    return Picture.of(
-        lambda: tree.draw_trees(layouts),
-        "tree",
-        "Hypotheses over rounds with edges to their parents, one panel per method",
-        " ".join(note for note in notes if note),
-        tree.tree_tips(layouts),
-        narrow=lambda: tree.draw_trees(layouts, NARROW),
-    )
-
-
-def _hypotheses(run: RunFolder) -> Picture | None:
-    mass, effective = (
-        recorded(run, "log_captured_mass"),
-        recorded(run, "effective_hypotheses"),
-    )
-    panels = [
-        curves.Panel(
-            name="mass",
-            title="log captured mass, nats",
-            series={m: v for m, v in mass.items() if np.nanmin(v) < -1e-9},
-            format="{:z.1f}",
-            zoom=True,
-            least=0.5,
-        ),
-        curves.Panel(
-            name="effective",
-            title="effective number of hypotheses",
-            series={m: v for m, v in effective.items() if np.nanmax(v) > 1.005},
-            format="{:z.1f}",
-            limits=(1.0, 2.0),
-        ),
-    ]
-    look = {
-        "mass": "Look at how far the mass stays below 0: its exponential is the share of the "
-        "posterior mass of all associations that the kept ones capture, given the previous round; "
-        "methods that capture all of it are omitted.",
-        "effective": f"{'An' if panels[0].series else 'Look for an'} effective number near 1: one "
-        "hypothesis has almost all the weight; methods that never keep more than one are omitted.",
-    }
-    return curves.picture(
-        panels,
-        run.methods,
-        "hypotheses",
-        f"{curves.named(panels)} over rounds",
-        " ".join(look[panel.name] for panel in panels if panel.series),
-        TimeSteps.of(run),
-    )

@@ -53,8 +53,6 @@ def _curves(run: RunFolder, group: str) -> Picture | None:
             limits=(-0.03, 1.03),
         ),
     ]
-    several = any(len(run.seeds(method)) > 1 for method in run.methods)
-    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
     accuracy, agreement = (bool(panel.series) for panel in panels)
     early = f"Look for methods that recover the {group}s early (index 1)"
     if agreement:
@@ -70,7 +68,7 @@ def _curves(run: RunFolder, group: str) -> Picture | None:
         run.methods,
         "curves",
         f"{curves.named(panels)} over rounds, one line per method",
-        f"{look}{band} Numbers: last round. The first rounds may lie below the axis.",
+        f"{look} Numbers: last round. The first rounds may lie below the axis.",
         TimeSteps.of(run),
     )
 

@@ -19,7 +19,7 @@ from bcfl.drawing import (
     whole_numbers,
     wrapped,
 )
-from experiments.reports.pictures.drawing import Picture
+from experiments.reports.pictures.drawing import Picture, signed
 from experiments.reports.pictures.method_styles import method_styles
 from experiments.reports.pictures.time_steps import NO_STEPS, TimeSteps
 
@@ -99,11 +99,13 @@ def picture(
     shown = [panel for panel in panels if panel.series]
     if not shown:
         return None
+    several = any(len(values) > 1 for panel in shown for values in panel.series.values())
+    band = " Line: mean over seeds; band: minimum to maximum." if several else ""
     return Picture.of(
         steps.marked(lambda: draw_curves(shown, methods)),
         name,
         title,
-        look + steps.caption,
+        look + band + steps.caption,
         round_tips(shown),
         narrow=steps.marked(lambda: draw_narrow_curves(shown, methods)),
     )
@@ -167,7 +169,7 @@ def draw_narrow_curves(panels: list[Panel], methods: Sequence[str]) -> Figure:
         axes.legend(
             [axes.plot([], [], **styles[name])[0] for name, *_ in ends],
             [
-                f"{wrapped(name, NARROW_LINE)}  {_signed(panel.format, value)}"
+                f"{wrapped(name, NARROW_LINE)}  {signed(panel.format, value)}"
                 for name, _, value in ends
             ],
             loc="upper left",
@@ -213,7 +215,7 @@ def round_tips(panels: Sequence[Panel]) -> dict[str, str]:
         width = max(map(len, means), default=0)
         for index in range(max((len(row) for row in means.values()), default=0)):
             lines = [
-                f"{method:{width}}  {panel.format.format(row[index])}"
+                f"{method:{width}}  {signed(panel.format, row[index])}"
                 for method, row in means.items()
                 if index < len(row) and np.isfinite(row[index])
             ]
@@ -296,13 +298,9 @@ def _label_ends(
         axes.text(
             1.16,
             place,
-            f"{wrapped(method, NAME)}  {_signed(form, value)}",
+            f"{wrapped(method, NAME)}  {signed(form, value)}",
             va="center",
             fontsize=9.5,
             color=INK,
             transform=axes.transAxes,
         )
-
-
-def _signed(form: str, value: float) -> str:
-    return form.format(value).replace("-", "−")

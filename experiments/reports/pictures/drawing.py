@@ -47,10 +47,20 @@ class Cells:
         """As an attribute of the image, which the script of the page reads."""
         table = {
             "names": list(self.names),
-            "values": [[f"{value:.2f}" for value in row] for row in self.values + 0.0],
+            "values": [[signed("{:z.2f}", value) for value in row] for row in self.values],
             "what": self.what,
         }
         return f' data-cells="{_quoted(json.dumps(table, separators=(",", ":")))}"'
+
+
+def signed(form: str, value: float) -> str:
+    """A number with a minus sign rather than a hyphen.
+
+    Args:
+        form: its format, such as `{:.2f}`.
+        value: the number.
+    """
+    return form.format(value).replace("-", "−")
 
 
 @dataclass(frozen=True)

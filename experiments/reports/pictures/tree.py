@@ -17,6 +17,7 @@ from bcfl.drawing import (
     Node,
     is_narrow,
     lineage_colours,
+    lineage_name,
     longest_first,
     stacked_panels,
     whole_numbers,
@@ -120,24 +121,34 @@ def packed(lines: Sequence[Line]) -> list[int]:
 
 
 def tree_tips(methods: Mapping[str, Layout]) -> dict[str, str]:
-    """Round, weight and kind of each hypothesis, by id of its marker.
+    """Round, weight, kind and lineage of each hypothesis, by id of its marker.
 
     Args:
         methods: layouts by method.
     """
     tips = {}
     for method, layout in methods.items():
+        several = len(lineage_colours(layout.ancestry)) > 1
         for line in layout.lines:
+            lineage = lineage_name(layout.ancestry, line.lineage) if several else ""
             for node in line.nodes:
                 place = f"{method}, round {node.round}" if node.round else f"{method}, at the start"
                 merged = [f"merged from {len(node.parents)}"] if len(node.parents) > 1 else []
                 if node.is_proposal:
                     tips[f"accepted-{method}-{node.name}"] = f"{place}\naccepted: {node.kind}"
                 else:
-                    rank = f"hypothesis {int(node.name.split('h')[1]) + 1}"
-                    rows = [place, f"{rank}: weight {node.weight:.1%}", *merged]
+                    weight = f"{_called(node, lineage)}weight {node.weight:.1%}"
+                    origin = [f"from {lineage}"] if lineage and node.round else []
+                    rows = [place, weight, *origin, *merged]
                     tips[f"node-{method}-{node.name}"] = "\n".join(rows)
     return tips
+
+
+def _called(node: Node, lineage: str) -> str:
+    """What comes before the weight of a hypothesis: its rank in its round, or its start."""
+    if node.round:
+        return f"rank {int(node.name.split('h')[1]) + 1}: "
+    return f"{lineage}: " if lineage else ""
 
 
 def draw_trees(methods: Mapping[str, Layout], width: float = WIDTH) -> Figure:

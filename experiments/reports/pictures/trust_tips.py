@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bcfl.analysis import pairs
 from bcfl.drawing import bin_of, pair_bin, wilson
 from bcfl.runtime import counted
+from experiments.reports.pictures.drawing import signed
 from experiments.reports.pictures.trust import (
     SHARES_SHOWN,
     Predictions,
@@ -131,11 +132,12 @@ def histogram_tips(
         found: (samples,) scores by source.
         edges: (bins + 1,) ascending.
     """
+    bounds = [signed("{:.2f}", edge) for edge in edges]
     shares = {name: histogram(values, edges) for name, values in found.items()}
     return {
         f"band-{method}-{index + 1}": _aligned(
             {
-                "": f"{method}, {edges[index]:.2f} to {edges[index + 1]:.2f} nats",
+                "": f"{method}, {bounds[index]} to {bounds[index + 1]} nats",
                 **{name: f"{heights[index]:.1f} %" for name, heights in shares.items()},
             }
         )

@@ -27,7 +27,7 @@ function explore(history) {
       const { weights } = history.methods[method].kept[slider.value] ?? { weights: [] };
       const group = make("optgroup", { label: method });
       weights.forEach((weight, i) => {
-        group.append(make("option", { value: `${method}/${i}`, textContent: `${method}, ${i + 1}: weight ${(100 * weight).toFixed(1)} %` }));
+        group.append(make("option", { value: `${method}/${i}`, textContent: `${method}, rank ${i + 1}: weight ${(100 * weight).toFixed(1)} %` }));
       });
       options.push(group);
     }
@@ -57,10 +57,10 @@ function explore(history) {
   const tipOf = (client, method, known, index, rank) => {
     const { labels } = known.kept[index], number = history.rounds[index];
     const letter = known.partitions[labels[rank ?? 0]]?.[known.places[client]] ?? "-";
-    const alone = labels.length > 1 ? ` in hypothesis ${(rank ?? 0) + 1}` : "";
+    const alone = labels.length > 1 ? ` in the hypothesis of rank ${(rank ?? 0) + 1}` : "";
     return `${client}\n${method}, round ${number}: ${letter === "-" ? "no cluster yet" : `cluster ${clusterOf(letter)}${alone}`}`;
   };
-  const relook = (method, known, index, rank) => {
+  const relook = (method, known, index, rank, beliefs) => {
     for (const use of clientsOf(method)) {
       const { client } = use.dataset, original = originals.get(use);
       const concepts = history.concepts[client];
@@ -69,7 +69,7 @@ function explore(history) {
       use.setAttribute("href", look.href);
       use.setAttribute("style", look.style);
       const group = concepts ? (concept ?? null) === null ? "" : `\nconcept ${concept}` : original.tip.match(/\ntrue group .*/)?.[0] ?? "";
-      use.dataset.tip = index < last ? tipOf(client, method, known, index, rank) + group : original.tip;
+      use.dataset.tip = beliefs ? original.tip : tipOf(client, method, known, index, rank) + group;
     }
   };
 
@@ -84,11 +84,11 @@ function explore(history) {
     const beliefs = picker.value === BELIEVED;
     const [owner, rank] = beliefs || picker.value === KEPT ? [null, null] : picker.value.split("/");
     const shown = methods.length ? "the kept hypotheses" : "the clusters";
-    const alone = owner ? `, of ${owner} in hypothesis ${Number(rank) + 1} alone` : "";
+    const alone = owner ? `, of ${owner} in the hypothesis of rank ${Number(rank) + 1} alone` : "";
     caption.textContent = beliefs ? believed : believed.replace("as believed after the last round", `in ${shown} after round ${number}${alone}`);
     for (const [method, kept] of Object.entries(history.methods)) {
       redraw(method, kept, index, owner === method ? Number(rank) : null, beliefs);
-      relook(method, kept, index, owner === method ? Number(rank) : null);
+      relook(method, kept, index, owner === method ? Number(rank) : null, beliefs);
       dim(method, owner === method ? kept.kept[index].lines[rank] : null);
     }
   };

@@ -22,10 +22,11 @@ const hide = () => {
   tip.hidden = true;
   document.querySelector("[aria-describedby=tip]")?.removeAttribute("aria-describedby");
 };
-const place = (left, top) => {
+const place = (left, below, above = below) => {
+  const fits = below + tip.offsetHeight + 6 <= scrollY + innerHeight;
   const right = scrollX + root.clientWidth - tip.offsetWidth - 8;
   tip.style.left = `${Math.max(scrollX + 4, Math.min(left, right))}px`;
-  tip.style.top = `${top}px`;
+  tip.style.top = `${fits ? below : Math.max(scrollY + 4, above - tip.offsetHeight)}px`;
 };
 // A client is marked wherever it is drawn: a ring around its marker, a frame around its tile, which leaves the digit on it
 // and its neighbours free, an outline around its bar, its line thick and on top.
@@ -94,7 +95,7 @@ const show = (event) => {
   tip.textContent = target.dataset.tip ?? cellAt(target, event);
   if (target !== shownFor) markClient(target);
   shownFor = target;
-  place(event.pageX + 14, event.pageY + 16);
+  place(event.pageX + 14, event.pageY + 16, event.pageY - 10);
 };
 const showFocused = ({ target }) => {
   const described = target.closest("[data-tip]");
@@ -104,7 +105,7 @@ const showFocused = ({ target }) => {
   tip.textContent = described.dataset.tip;
   target.setAttribute("aria-describedby", "tip");
   const box = target.getBoundingClientRect();
-  place(scrollX + box.left, scrollY + box.bottom + 6);
+  place(scrollX + box.left, scrollY + box.bottom + 6, scrollY + box.top - 6);
 };
 let pointer = "mouse";
 document.addEventListener("pointermove", show);

@@ -100,6 +100,7 @@ def test_the_tree_joins_hypotheses_to_those_they_came_from():
         ("r1h0", "r2h0"),
         ("r1h1", "r2h0"),
     }
+    assert (tree.nodes["r0h0"]["weight"], tree.nodes["r0h0"]["log_weight"]) == (1.0, 0.0)
     node = tree.nodes["r1h1"]
     assert node["weight"] == pytest.approx(0.25)
     assert node["log_weight"] == pytest.approx(np.log(0.25))

@@ -57,3 +57,17 @@ def test_log_weights_are_there_where_there_is_weight():
     weights = dict(two_rounds().nodes(data="log_weight"))
     assert weights["r1p0"] is None
     assert np.isclose(np.exp(weights["r1h0"]), 0.75)
+
+
+def test_several_starts_are_equally_probable():
+    first = Snapshot(
+        round=1,
+        log_weights=np.log([0.9, 0.1]),
+        associations=(association(0, 0, 1), association(0, 1, 1)),
+        parents=((1,), (0,)),
+        log_captured_mass=0.0,
+    )
+    graph = hypothesis_tree((first,))
+    for name in ("r0h0", "r0h1"):
+        assert graph.nodes[name]["weight"] == 0.5
+        assert graph.nodes[name]["log_weight"] == np.log(0.5)

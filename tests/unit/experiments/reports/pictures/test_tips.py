@@ -31,7 +31,7 @@ def test_a_heat_map_tells_its_cells():
     (text,) = re.findall(r'<image [^>]*id="f-likeness-ifca" data-cells="([^"]*)"', svg)
     assert json.loads(html.unescape(text)) == {
         "names": ["a, cluster 0", 'the "b"'],
-        "values": [["1.00", "-0.13"], ["-0.13", "1.00"]],
+        "values": [["1.00", "−0.13"], ["−0.13", "1.00"]],
         "what": "cosine",
     }
 
@@ -109,8 +109,8 @@ def test_nodes_of_trees_tell_their_weight():
         graph.add_edges_from((parent, child) for child in children)
     layouts = {"mht": tree.Layout.of(HypothesisLineage.of(graph))}
     _, found = tipped(lambda: tree.draw_trees(layouts), tree.tree_tips(layouts))
-    assert found["node-mht-r1h1"] == ["mht, round 1", "hypothesis 2: weight 25.0%"]
-    assert found["node-mht-r0h0"][0] == "mht, at the start"
+    assert found["node-mht-r1h1"] == ["mht, round 1", "rank 2: weight 25.0%", "from the start"]
+    assert found["node-mht-r0h0"] == ["mht, at the start", "the start: weight 100.0%"]
     assert found["node-mht-r2h0"][-1] == "merged from 2"
     assert found["accepted-mht-r1p0"] == ["mht, round 1", "accepted: split"]
 
