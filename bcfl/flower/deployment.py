@@ -72,8 +72,7 @@ class Deployment:
             as many, at least 60, to say who it is.
         checkpoint_every: rounds between checkpoints.
         beliefs: whether clients score all clusters once more at checkpoints and after the last
-            round, see `belief_every` of `bcfl.Federation.run`; False where they send trained models
-            only.
+            round, as `bcfl.Federation.run` says; False where they send trained models only.
         privacy: how clients randomise what they send; the noise is drawn from a secret of the node.
 
     Raises:
