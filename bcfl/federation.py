@@ -302,7 +302,10 @@ class Federation:
                 after the round for which it returns True, and is the run of so many rounds with the
                 same plan. The stopping round is computed twice where beliefs are recorded.
             belief_every: rounds between those after which clients score all clusters once more, so
-                that beliefs are recorded; by default after the last round alone.
+                that beliefs are recorded; by default after the last round alone. With 0 clients are
+                never asked for these losses, as where they send trained models only. Association
+                probabilities are then the association by which clients train, 0 or 1 within a
+                hypothesis, unless the method has others of its own (`scored_by="cavity"`).
             executor: answers for the clients, wherever they are; by default the federation's own.
 
         Returns:
@@ -310,13 +313,13 @@ class Federation:
             means to predict. With `on_round` it may have fewer rounds.
 
         Raises:
-            ValueError: `rounds` or `belief_every` is below 1, `rounds` below those that `state` has
-                done, `planned_rounds` below `rounds` or another number than the state was planned
-                for, or `state` is of other clients, another number of parameters, another dtype,
-                another seed or another kind of policy; or no client could answer anything, in any
-                round; or code of the network raised the same exception for every client in the
-                first round, which is the cause of this error; or the method asks for what `privacy`
-                doesn't cover.
+            ValueError: `rounds` is below 1, `belief_every` below 0, `rounds` below those that
+                `state` has done, `planned_rounds` below `rounds` or another number than the state
+                was planned for, or `state` is of other clients, another number of parameters,
+                another dtype, another seed or another kind of policy; or no client could answer
+                anything, in any round; or code of the network raised the same exception for every
+                client in the first round, which is the cause of this error; or the method asks for
+                what `privacy` doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:

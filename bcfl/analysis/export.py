@@ -13,8 +13,7 @@ from bcfl.analysis.true_groups import TrueGroups
 from bcfl.hypotheses.association import UNSEEN, given_both_seen, given_seen
 from bcfl.hypotheses.history import Snapshot
 from bcfl.hypotheses.hypothesis import HypothesisSet, match_clusters
-from bcfl.hypotheses.matching import best_matching
-from bcfl.hypotheses.numbering import LeadingClusters, renumbered
+from bcfl.hypotheses.numbering import cluster_numbers, renumbered
 from bcfl.runtime import check_whole
 from bcfl.runtime.seeds import generator
 
@@ -94,11 +93,11 @@ def to_xarray(
 
     Axes are `round` (from 1), `hypothesis` (most probable first), `client`, `other_client` and
     `cluster`. Clusters are numbered as in the leading hypothesis after the last round, and keep
-    their numbers from round to round where their models go on, whichever clients they have; those
-    of a round's other hypotheses are matched to the leading one by shared clients. Probabilities
-    are beliefs in rounds with `is_belief`, and those of the hypotheses' associations (`label`) in
-    others. Where true groups are known they are the coordinate `group` of `client`, or of `round`
-    and `client` where they change over rounds; -1 where they are not known.
+    their numbers in all rounds and hypotheses where their models go on, whichever clients they
+    have, see `bcfl.hypotheses.cluster_numbers`. Probabilities are beliefs in rounds with
+    `is_belief`, and those of the hypotheses' associations (`label`) in others. Where true groups
+    are known they are the coordinate `group` of `client`, or of `round` and `client` where they
+    change over rounds; -1 where they are not known.
 
     Args:
         history: snapshots of the rounds.
@@ -234,22 +233,19 @@ def _weights(history: Sequence[Snapshot]) -> NDArray[np.float64]:
 
 def _associations(history: Sequence[Snapshot]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """(rounds, hypotheses, clients) labels, (rounds, clients, clusters) probabilities."""
-    hypotheses = [a for snapshot in history for a in snapshot.associations]
-    clients = len(hypotheses[0].clients)
-    known = LeadingClusters.of(history)
-    numbers = known.numbers
-    clusters = max(known.num_clusters, *(association.num_clusters for association in hypotheses))
+    clients = len(history[0].associations[0].clients)
+    numbers = cluster_numbers(history)
+    pairs = zip(history, numbers, strict=True)
+    kept = [own for snapshot, rows in pairs for own in rows[: len(snapshot.associations)]]
+    clusters = 1 + max(int(own.max()) for own in kept)
     most = max(len(snapshot.associations) for snapshot in history)
     labels = np.full((len(history), most, clients), UNSEEN, dtype=np.int32)
     total = np.zeros((len(history), clients, clusters))
-    for snapshot, leading, row, probabilities in zip(history, numbers, labels, total, strict=True):
-        reference = np.zeros((clients, clusters))
-        reference[:, leading] = snapshot.associations[0].serving
-        kept = zip(snapshot.weights, snapshot.associations, snapshot.memberships, strict=True)
-        for index, (weight, association, membership) in enumerate(kept):
-            own = best_matching(association.serving.T @ reference) if index else leading
-            probabilities[:, own] += weight * membership
-            row[index] = renumbered(association.labels, own)
+    for snapshot, rows, row, probabilities in zip(history, numbers, labels, total, strict=True):
+        hypotheses = zip(snapshot.weights, snapshot.associations, snapshot.memberships, strict=True)
+        for index, (weight, association, membership) in enumerate(hypotheses):
+            probabilities[:, rows[index]] += weight * membership
+            row[index] = renumbered(association.labels, rows[index])
         probabilities[:] = given_seen(probabilities, snapshot.memberships)
     return labels, total
 

@@ -141,7 +141,8 @@ class Run:
         """(clients, clusters) probability of each client in each cluster, over all hypotheses.
 
         It says what is believed. How clients are trained is another matter: see
-        `hypotheses.best.association`.
+        `hypotheses.best.association`. Where no beliefs were recorded (`belief_every=0` of
+        `bcfl.Federation.run`), it is this association, over all hypotheses.
 
         Returns:
             (clients, clusters) float64. Rows are in the order of `clients` and sum to 1; the row of

@@ -71,6 +71,9 @@ class Deployment:
         wait: seconds after which a round begins with fewer; with none it does not. A node is given
             as many, at least 60, to say who it is.
         checkpoint_every: rounds between checkpoints.
+        beliefs: whether clients score all clusters once more at checkpoints and after the last
+            round, see `belief_every` of `bcfl.Federation.run`; False where they send trained models
+            only.
         privacy: how clients randomise what they send; the noise is drawn from a secret of the node.
 
     Raises:
@@ -91,6 +94,7 @@ class Deployment:
     min_clients: int | None = None
     wait: float = 60.0
     checkpoint_every: int = 1
+    beliefs: bool = True
     privacy: Privacy | None = None
 
     def __post_init__(self) -> None:
@@ -253,7 +257,7 @@ class Deployment:
             client_fraction=self.client_fraction,
             schedule=self.schedule,
             last_round=self.rounds - 1,
-            belief_every=self.checkpoint_every,
+            belief_every=self.checkpoint_every if self.beliefs else 0,
         )
         state, record = server_round(self.method, self.network, executor, state, config)
         check_covered(record.ledger.failures)

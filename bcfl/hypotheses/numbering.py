@@ -34,8 +34,7 @@ def cluster_numbers(history: Sequence[Snapshot]) -> list[list[Numbers]]:
 
     Apart from such matches, one number is one cluster among the leading hypotheses, their
     ancestors, and what other hypotheses share with these. Further clusters of hypotheses that never
-    lead have free numbers, which differ within a hypothesis but may be those of other clusters in
-    another one or in another round.
+    lead have numbers above those, which may be those of other clusters in another round.
 
     Args:
         history: snapshots of all rounds.
@@ -195,15 +194,14 @@ def _known(history: Sequence[Snapshot], identities: Sequence[Sequence[_Identitie
 def _of_round(
     competitors: Sequence[Association], rows: Sequence[_Identities], known: _Known
 ) -> list[Numbers]:
+    known = {start: dict(numbers) for start, numbers in known.items()}
     leading = _numbered(rows[0], known)
     numbers = [leading]
     for index, row in enumerate(rows[1:], 1):
         own = known.get(row.start, {})
-        if any(identity not in own for identity in row.clusters.tolist()):
-            matched = _matched(index, 0, competitors, rows, leading)
-            numbers.append(_numbered(row, {**known, row.start: dict(own)}, matched))
-        else:
-            numbers.append(_numbered(row, known))
+        new = any(identity not in own for identity in row.clusters.tolist())
+        matched = _matched(index, 0, competitors, rows, leading) if new else ()
+        numbers.append(_numbered(row, known, matched))
     return numbers
 
 
@@ -241,10 +239,14 @@ def _numbered(row: _Identities, known: _Known, matched: Sequence[int] = ()) -> N
     """
     own = known.setdefault(row.start, {})
     identities = row.clusters.tolist()
-    fresh = count(1 + max((max(n.values(), default=-1) for n in known.values()), default=-1))
-    for cluster, identity in enumerate(identities):
-        if identity not in own:
+    new = [cluster for cluster, identity in enumerate(identities) if identity not in own]
+    if new:
+        taken = set(own.values())
+        fresh = count(
+            1 + max(number for found in known.values() for number in (-1, *found.values()))
+        )
+        for cluster in new:
             wanted = matched[cluster] if matched else -1
-            usable = wanted >= 0 and wanted not in own.values()
-            own[identity] = wanted if usable else next(fresh)
+            own[identities[cluster]] = next(fresh) if wanted < 0 or wanted in taken else wanted
+            taken.add(own[identities[cluster]])
     return np.array([own[identity] for identity in identities], dtype=np.int64)

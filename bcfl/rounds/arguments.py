@@ -97,14 +97,14 @@ def checked_rounds(rounds: int, belief_every: int | None) -> int:
 
     Args:
         rounds: rounds in all.
-        belief_every: rounds between those with beliefs; None is the last alone.
+        belief_every: rounds between those with beliefs; None is the last alone, 0 none.
 
     Raises:
-        ValueError: one of them is not a whole number of at least 1.
+        ValueError: one of them is not a whole number, `rounds` below 1 or `belief_every` below 0.
     """
     check_whole("rounds", rounds)
     if belief_every is not None:
-        check_whole("belief_every", belief_every, other=" or None")
+        check_whole("belief_every", belief_every, 0, other=" or None")
     return int(rounds)
 
 

@@ -46,7 +46,8 @@ class RoundConfig:
             the run is unknown; every request is sent again then.
         last_round: number of the round, from 0, after which this part of the run ends; beliefs are
             recorded after it. None where it is unknown.
-        belief_every: rounds between recorded beliefs; None records them after the last round alone.
+        belief_every: rounds between recorded beliefs; None records them after the last round alone,
+            and 0 after no round, so that clients are not asked for the losses that they need.
         objectives: whether the objectives of clustering and of learning are measured, and the
             quantities on which their convergence depends; see `bcfl.trackers.convergence`.
     """
@@ -84,8 +85,15 @@ class RoundConfig:
         among = last and round >= self.schedule.num_rounds - LAST_ROUNDS
         return among or self.schedule.begins(round + 1)
 
+    @property
+    def asks_beliefs(self) -> bool:
+        """Whether clients are asked for beliefs after any round."""
+        return self.belief_every != 0
+
     def records_belief(self, round: int) -> bool:
         """Whether the plan of the run records beliefs after a round, in its history too."""
+        if not self.asks_beliefs:
+            return False
         ends = self.num_rounds is not None and round + 1 >= self.num_rounds
         return ends or (self.belief_every is not None and (round + 1) % self.belief_every == 0)
 
@@ -150,7 +158,8 @@ def server_round(
     present = tuple(client for client in chosen if client in client_info)
     context = _context(method, model, config, round, {c: client_info[c] for c in present})
     planned = config.records_belief(round)
-    records = _can_record(method, model) and (planned or round == config.last_round)
+    last = config.asks_beliefs and round == config.last_round
+    records = _can_record(method, model) and (planned or last)
     fits = records and fits_cavities(model, len(clients), len(state.hypotheses.competing))
     hypotheses, info = exchange.drive(
         stepped(

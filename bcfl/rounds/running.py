@@ -75,7 +75,7 @@ def run_rounds(
         state, record = server_round(method, model, executor, state, config)
         check_covered(record.ledger.failures)
         stops = on_round is not None and _is_true(on_round(state, record))
-        if stops and not config.records_belief(before.round):
+        if stops and config.asks_beliefs and not config.records_belief(before.round):
             last = replace(config, last_round=before.round)
             state, record = server_round(method, model, executor, before, last)
         records.append(record)

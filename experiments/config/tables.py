@@ -71,6 +71,8 @@ class Rules:
         client_fraction: share of the clients that participate in a round, in (0, 1].
         drop_out: probability that a participant drops out of a round.
         checkpoint_every: rounds between checkpoints.
+        beliefs: whether clients score all clusters once more at checkpoints and after the last
+            round, for membership probabilities; false where they send trained models only.
         objectives: whether the objectives of clustering and learning, clusterability and bounds of
             the step size are measured in each round.
         options: values of options, such as `num_clusters`, for all methods that have them; what
@@ -81,6 +83,7 @@ class Rules:
     client_fraction: float = 1.0
     drop_out: float = 0.0
     checkpoint_every: int = 5
+    beliefs: bool = True
     objectives: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 

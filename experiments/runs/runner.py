@@ -243,7 +243,7 @@ def run_pair(setup: Experiment, pair: Pair, files: PairFiles, callbacks: RunCall
                 rules.rounds,
                 state=state,
                 on_round=log,
-                belief_every=rules.checkpoint_every,
+                belief_every=rules.checkpoint_every if rules.beliefs else 0,
                 executor=setup.reach(federation, pair) if setup.reach else None,
             )
         if Variant.of(pair.method).options:

@@ -56,5 +56,16 @@ def test_the_page_lists_what_clients_send(recipe, federation):
     assert asked_by(setup.method.policy).keys() == beyond
 
 
+ONLY_MODELS = re.search(r"\| (`[^|]*) \| `model`; `loss` for membership", PAGE.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", re.findall(r"`([^`]+)`", ONLY_MODELS[1]))
+def test_clients_send_trained_models_only_where_no_beliefs_are_recorded(name, federation):
+    setup = federation(name, sizes=(8, 3, 5, 9, 4))
+    overheard = Overheard(setup.engine)
+    setup.run(3, executor=overheard, belief_every=0)
+    assert overheard.kinds == {"model"}
+
+
 def test_the_page_lists_every_method_once():
     assert documented().keys() == {recipe.title for recipe in RECIPES.values()}

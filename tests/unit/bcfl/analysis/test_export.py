@@ -16,7 +16,7 @@ from bcfl.methods import build
 NAMES = ("a", "b", "c")
 
 
-def snapshot(round, *rows):
+def snapshot(round, *rows, continues=()):
     """A snapshot of (weight, labels) rows."""
     associations = tuple(Association(NAMES, np.array(labels), 2) for _, labels in rows)
     weights = np.log([weight for weight, _ in rows])
@@ -26,13 +26,15 @@ def snapshot(round, *rows):
         associations=associations,
         parents=((0,),) * len(rows),
         log_captured_mass=-0.5 * round,
+        continues=continues,
     )
 
 
 @pytest.fixture
 def history():
-    """In round 2 all move, and the second hypothesis names clusters the other way round."""
-    return (snapshot(1, (1.0, (0, 0, 1))), snapshot(2, (0.75, (1, 1, 0)), (0.25, (0, 1, 1))))
+    """In round 2 all move, and the second hypothesis has clusters the other way round."""
+    moved = (0.75, (1, 1, 0)), (0.25, (0, 1, 1))
+    return (snapshot(1, (1.0, (0, 0, 1))), snapshot(2, *moved, continues=((), (1, 0))))
 
 
 def test_weights_and_labels(history):
@@ -57,6 +59,14 @@ def test_clusters_keep_their_names_over_rounds_and_hypotheses(history):
     np.testing.assert_allclose(found.association.sel(client="a"), [[1, 0], [0, 1]])
     np.testing.assert_allclose(found.association.sel(client="c"), [[0, 1], [1, 0]])
     np.testing.assert_allclose(found.association.sel(client="b", round=2), [0.25, 0.75])
+
+
+def test_clusters_of_other_hypotheses_are_told_by_their_models_not_their_clients():
+    pair = (0.75, (0, 0, 1)), (0.25, (1, 1, 0))
+    found = to_xarray((snapshot(1, *pair), snapshot(2, *pair, continues=((), (0, -1)))))
+    assert found.label.sel(hypothesis=1).values.tolist() == [[1, 1, 0], [2, 2, 0]]
+    expected = [[0.75, 0.25, 0], [0.75, 0, 0.25]]
+    np.testing.assert_allclose(found.association.sel(client="a"), expected)
 
 
 def test_co_association_needs_no_names(history):

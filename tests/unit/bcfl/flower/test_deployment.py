@@ -59,6 +59,12 @@ def test_clients_that_read_their_own_samples_give_the_bits_of_the_loop(name, tmp
     assert all(row["failures"] == [] and row["traffic"]["bytes_down"] > 0 for row in rows)
 
 
+def test_nodes_are_not_asked_for_beliefs_where_none_are_wanted(tmp_path):
+    found, _ = started(plan_of("wecfl", tmp_path, beliefs=False))
+    assert all(record.belief_ledger is None for record in found.records)
+    assert found.hypotheses.best.belief is None
+
+
 def test_a_run_goes_on_from_its_newest_checkpoint_to_the_same_bits(tmp_path):
     plan = plan_of("bcfl-mht-8", tmp_path, rounds=5, checkpoint_every=2)
 

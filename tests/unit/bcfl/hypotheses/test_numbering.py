@@ -133,6 +133,16 @@ def test_siblings_without_a_common_cluster_left_are_not_matched_by_clients():
     assert numbers(*history)[:2] == [[[0, 2]], [[0, 1], [3, 2]]]
 
 
+def test_new_clusters_of_alternatives_of_a_round_differ():
+    labels = ([0, 0, 1, 1], 0)
+    split = ((), (0, -1), (-1, 1))
+    history = [
+        snapshot(1, labels, clusters=2),
+        snapshot(2, labels, labels, labels, clusters=2, continues=split),
+    ]
+    assert numbers(*history)[1] == [[0, 1], [0, 2], [3, 1]]
+
+
 def random_history(random, rounds):
     """Of up to three hypotheses and two proposals, which drop, open and reorder clusters."""
     history, counts = [], [int(random.integers(1, 6))] * 3

@@ -43,6 +43,36 @@ def test_training_and_what_it_costs_do_not_depend_on_recorded_beliefs(name, clie
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_no_beliefs_are_recorded_with_zero(name, clients, linear):
+    federation = federation_of(clients, linear, name)
+    recorded, plain = federation.run(3), federation.run(3, belief_every=0)
+    assert all(map(torch.equal, trained(recorded), trained(plain)))
+    assert all(record.belief_ledger is None for record in plain.records)
+    for hypothesis in plain.hypotheses:
+        assert hypothesis.belief is None
+        assert not hypothesis.cavities
+    best = plain.hypotheses.best.association
+    if len(plain.hypotheses.hypotheses) == 1:
+        np.testing.assert_array_equal(plain.association_probabilities(), best.serving)
+
+
+def test_a_run_that_stops_is_not_computed_twice_where_no_beliefs_are_recorded(clients, linear):
+    federation = federation_of(clients, linear)
+    seen = []
+
+    class Counting:
+        def answer(self, requests, models, round):
+            seen.extend((round, type(request).__name__) for request in requests)
+            return federation.engine.answer(requests, models, round)
+
+    stops = lambda state, _: state.round == 2  # noqa: E731
+    run = federation.run(5, on_round=stops, belief_every=0, executor=Counting())
+    assert run.state.round == 2
+    assert run.hypotheses.best.belief is None
+    assert seen.count((1, "Train")) == len(clients)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_hypothesis_has_a_belief_after_the_last_round(name, clients, linear):
     hypotheses = federation_of(clients, linear, name).run(2).hypotheses
     for hypothesis in hypotheses:
@@ -183,8 +213,8 @@ def test_a_temperature_is_mean_or_positive(temperature, clients, linear):
         replace(method, belief_temperature=temperature)
 
 
-def test_beliefs_every_few_rounds_need_a_positive_number(clients, linear):
+def test_beliefs_every_few_rounds_need_a_number_of_rounds(clients, linear):
     with pytest.raises(
-        ValueError, match="belief_every must be a whole number of at least 1 or None, got 0"
+        ValueError, match="belief_every must be a whole number of at least 0 or None, got -1"
     ):
-        federation_of(clients, linear).run(1, belief_every=0)
+        federation_of(clients, linear).run(1, belief_every=-1)

@@ -71,6 +71,13 @@ def test_a_pair_leaves_rounds_graphs_and_checkpoints(whole):
     assert (config["methods"], config["seeds"]) == (["bcfl-mh-3"], [4])
 
 
+def test_a_scenario_without_beliefs_asks_for_none(tmp_path):
+    rules = {"rounds": 2, "num_clusters": 2, "checkpoint_every": 1, "beliefs": False}
+    pair_files = prepared(tmp_path)
+    run_pair(setup(federation=rules), PAIR, pair_files, RunCallbacks())
+    assert [row["belief"] for row in rows.read(pair_files.metrics)] == [None, None]
+
+
 def test_a_finished_pair_is_only_reported(whole):
     before = whole.metrics.stat().st_mtime_ns
     told = []
