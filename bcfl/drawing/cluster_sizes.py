@@ -32,7 +32,7 @@ LINE = 0.165
 """Height of a label beside a panel, inches."""
 MAP, DARKEST, LIGHTEST = "cividis", 0.12, 0.92
 """Colours of clusters: a map of matplotlib, and its range that is used."""
-IN_ORDER = 12
+IN_ORDER = 8
 """Largest number of clusters whose colours are from dark to light."""
 MIDDLE, WHITE = 0.5, 0.25
 """Up to where colours are too dark for dark pages, and the share of white in the darkest there."""
