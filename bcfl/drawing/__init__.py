@@ -6,6 +6,7 @@ matplotlib is imported when something is drawn.
 
 from bcfl.drawing.association_reliability import draw_association_reliability, pair_bin
 from bcfl.drawing.client_graph import (
+    FEW_CLIENTS,
     LEAST_PROBABILITY,
     LEGEND_SIZE,
     LEVELS,
@@ -69,6 +70,7 @@ __all__ = [
     "COLOURS",
     "DASHES",
     "FAINT",
+    "FEW_CLIENTS",
     "GROUP_COLOURS",
     "INK",
     "LABELLED",

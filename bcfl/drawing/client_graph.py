@@ -31,6 +31,10 @@ TITLE = 30
 """Letters of a line above a panel."""
 ENTRY, LINE, BESIDE = 1.35, 0.19, 0.12
 """Width and height of an entry of a legend within given axes, and its distance, inches."""
+LEAST_EDGE, WIDEST_EDGE = 0.6, 1.7
+"""Widths of edges of the least and of the largest probability among few clients, points."""
+FEW_CLIENTS = 40
+"""Clients up to which edges are so few that each has a contrast of 3 with the background."""
 EDGE = (41, 61, 92)
 """Colour of an edge before it fades, 8-bit red, green and blue."""
 
@@ -260,7 +264,8 @@ def _draw_edges(axes: Axes, method: str, graph: ClientGraph, places: Mapping[str
             by_level.setdefault(level, []).extend((places[first], places[second]))
     for level, ends in sorted(by_level.items()):
         codes = [Outline.MOVETO, Outline.LINETO] * (len(ends) // 2)
-        width, colour = edge_width(level / LEVELS, len(places)), edge_colour(level / LEVELS)
+        width = edge_width(level / LEVELS, len(places))
+        colour = edge_colour(level / LEVELS, len(places))
         outline = Outline(np.array(ends), codes)
         patch = PathPatch(outline, fill=False, linewidth=width, edgecolor=colour)
         patch.set_gid(f"edges-{method}-{level}")
@@ -283,25 +288,29 @@ def edge_width(probability: float, clients: int) -> float:
         probability: that the clients share a cluster, in (0, 1].
         clients: number of clients in the panel.
     """
-    return 1.15 * min(1.0, sqrt(40 / clients)) * (0.15 + 0.85 * probability)
+    width = LEAST_EDGE + (WIDEST_EDGE - LEAST_EDGE) * probability
+    return width * min(1.0, sqrt(FEW_CLIENTS / clients))
 
 
-def edge_opacity(probability: float) -> float:
+def edge_opacity(probability: float, clients: int) -> float:
     """Opacity of an edge, in [0, 1].
 
     Args:
         probability: that the clients share a cluster, in (0, 1].
+        clients: number of clients in the panel; edges of many would hide their markers.
     """
-    return 0.2 + 0.45 * probability
+    least, most = (0.56, 0.8) if clients <= FEW_CLIENTS else (0.3, 0.7)
+    return least + (most - least) * probability
 
 
-def edge_colour(probability: float) -> str:
+def edge_colour(probability: float, clients: int) -> str:
     """Opaque colour of an edge that imitates its opacity on white, in hexadecimal.
 
     Args:
         probability: that the clients share a cluster, in (0, 1].
+        clients: number of clients in the panel.
     """
-    opacity = edge_opacity(probability)
+    opacity = edge_opacity(probability, clients)
     parts = (round(255 - opacity * (255 - part)) for part in EDGE)
     return "#" + "".join(f"{part:02x}" for part in parts)
 
@@ -337,8 +346,9 @@ def _legend_entries(picture: GraphPicture) -> tuple[list[Line2D], list[str]]:
     for group in _explained(picture):
         handles.append(Line2D([], [], **_marker(group, picture, LEGEND_SIZE)))
         labels.append(picture.palette.name(group))
+    count = len(picture.places)
     for probability in (0.25, 0.5, 1.0):
-        width, colour = edge_width(probability, len(picture.places)), edge_colour(probability)
+        width, colour = edge_width(probability, count), edge_colour(probability, count)
         handles.append(Line2D([], [], color=colour, linewidth=width))
         labels.append(f"shared {probability:.0%}")
     return handles, labels

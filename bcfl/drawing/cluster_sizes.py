@@ -32,6 +32,8 @@ LINE = 0.165
 """Height of a label beside a panel, inches."""
 MAP, DARKEST, LIGHTEST = "cividis", 0.12, 0.92
 """Colours of clusters: a map of matplotlib, and its range that is used."""
+IN_ORDER = 8
+"""Largest number of clusters whose colours are from dark to light."""
 MIDDLE, WHITE = 0.5, 0.25
 """Up to where colours are too dark for dark pages, and the share of white in the darkest there."""
 
@@ -69,12 +71,27 @@ def size_table(rows: Sizes) -> NDArray[np.int64]:
 
 
 def cluster_colours(count: int) -> NDArray[np.float64]:
-    """(clusters, 4) RGBA colour of each cluster, from dark to light."""
+    """(clusters, 4) RGBA colour of each cluster.
+
+    From dark to light, or where there are more than `IN_ORDER`, such that the first few differ: of
+    many clusters those of the last round have the lowest numbers.
+
+    Args:
+        count: number of clusters.
+    """
     import matplotlib as mpl
 
-    places = np.linspace(DARKEST, LIGHTEST, max(2, count))
-    colours: NDArray[np.float64] = mpl.colormaps[MAP](places)
+    places = np.linspace(0, 1, max(2, count)) if count <= IN_ORDER else _apart(count)
+    colours: NDArray[np.float64] = mpl.colormaps[MAP](DARKEST + (LIGHTEST - DARKEST) * places)
     return colours
+
+
+def _apart(count: int) -> NDArray[np.float64]:
+    """The van der Corput sequence 0, 1/2, 1/4, 3/4, 1/8, ...: any first few fill [0, 1) evenly."""
+    digits = np.arange(max(1, count - 1).bit_length())
+    bits = np.arange(count)[:, None] >> digits & 1
+    places: NDArray[np.float64] = (bits * 0.5 ** (digits + 1)).sum(axis=1)
+    return places
 
 
 def lighter_cluster_colours() -> dict[str, str]:

@@ -96,7 +96,7 @@ def lineage_name(ancestry: HypothesisLineage, lineage: str) -> str:
 
     Args:
         ancestry: the hypotheses.
-        lineage: name of the lineage; see `Line`.
+        lineage: name of the lineage; see `bcfl.drawing.Line`.
     """
     node = ancestry.nodes[lineage]
     if node.is_proposal:

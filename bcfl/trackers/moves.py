@@ -197,7 +197,8 @@ def removal_cost(candidate: Candidate, cluster: int) -> float:
 def split_cluster(candidate: Candidate, split: Split, slot: int) -> Candidate:
     """Split move: one group of a cluster takes over a slot, whose members leave it.
 
-    Each half continues from the cluster that is split and is trained by its own members alone.
+    Each half continues from the cluster that is split and is trained by its own members alone. The
+    group is a new cluster: that of the slot is gone (see `bcfl.Hypothesis.continues`).
 
     Args:
         candidate: association of the round, with its trainings.

@@ -126,7 +126,7 @@ def edges(clients: int) -> list[tuple[float, float]]:
         clients: number of clients in a panel.
     """
     shares = [level / LEVELS for level in range(1, LEVELS + 1)]
-    return [(round(edge_width(p, clients), 3), round(edge_opacity(p), 4)) for p in shares]
+    return [(round(edge_width(p, clients), 3), round(edge_opacity(p, clients), 4)) for p in shares]
 
 
 def has_alternatives(known: Mapping[str, Any]) -> bool:

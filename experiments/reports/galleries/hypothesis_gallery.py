@@ -150,9 +150,9 @@ def _tree(run: RunFolder, ancestries: Ancestries) -> Picture | None:
 def _look_of_tree(ancestries: Ancestries) -> str:
     """What there is to see in the trees of these methods."""
     parallel = [method for method, ancestry in ancestries.items() if num_starts(ancestry) > 1]
-    outgrown = "for the round in which the other lines end, or one line's circles outgrow theirs"
+    outgrown = "for lines that end, and for the round from which on one has the largest circles"
     if len(parallel) == len(ancestries):
-        return f"Look {outgrown}: the lines of different starts have no common ancestor."
+        return f"Look {outgrown}; lines of different starts have no common ancestor."
     look = "Look for the last common ancestor of the lines that reach the end."
     if parallel:
         look += f" The starts of {', '.join(parallel)} have none: look {outgrown}."

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bcfl.drawing import (
     FAINT,
+    FEW_CLIENTS,
     INK,
     LEVELS,
     edge_colour,
@@ -102,8 +103,9 @@ THEMED = {
 }
 """Colours that follow the theme of the page, by the name of its variable."""
 EDGES = {
-    edge_colour(level / LEVELS): f"color-mix(in srgb, var(--edge) "
-    f"{edge_opacity(level / LEVELS):.1%}, var(--paper))"
+    edge_colour(level / LEVELS, clients): f"color-mix(in srgb, var(--edge) "
+    f"{edge_opacity(level / LEVELS, clients):.1%}, var(--paper))"
+    for clients in (FEW_CLIENTS + 1, FEW_CLIENTS)
     for level in range(1, LEVELS + 1)
 }
 """Colours of edges of association graphs, which follow it as well."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from bcfl.drawing import bottom_panels, draw_cluster_sizes, in_style
+from bcfl.drawing import bottom_panels, cluster_colours, draw_cluster_sizes, in_style
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,19 @@ def test_given_axes_are_all_labelled():
     given = list(np.ravel(Figure().subplots(2, 3)))
     draw_cluster_sizes({str(index): [[1]] for index in range(6)}, given)
     assert {(axes.get_xlabel(), axes.get_ylabel()) for axes in given} == {("round", "clients")}
+
+
+def test_the_first_of_many_clusters_differ_in_colour_as_those_of_few_do():
+    def least_step(colours):
+        light = np.sort(colours[:, :3].mean(axis=1))
+        return np.diff(light).min()
+
+    few, many = cluster_colours(8), cluster_colours(100)
+    assert (np.diff(few[:, :3].mean(axis=1)) > 0).all()
+    assert least_step(many[:8]) > 0.6 * least_step(few)
+    assert len({tuple(colour) for colour in many.tolist()}) == 100
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 300])
+def test_each_cluster_has_a_colour(count):
+    assert cluster_colours(count).shape == (max(2, count), 4)

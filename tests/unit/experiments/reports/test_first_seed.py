@@ -1,9 +1,12 @@
 """The first seed of a run is the first that its scenario names."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import pytest
 
 from experiments.reports.report import render
+from experiments.reports.uncertainty_page import _seeds_note
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_index
 from experiments.runs.run_folder import RunFolder
@@ -46,3 +49,15 @@ def test_uncertain_clients_of_other_seeds_are_told(write_chances):
     run = RunFolder.read(write_chances)
     assert run.uncertain_with_other_seeds(["ifca"]) == {"ifca": {2: 1}}
     assert "some are: 1 client of ifca with seed 2." in render(run)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "shown"),
+    [
+        ([("ifca", 5), ("wecfl", 5), ("ifca", 2)], "seed 5"),
+        ([("ifca", 5), ("wecfl", 2)], "the first seed of each method"),
+    ],
+)
+def test_the_page_on_uncertainty_names_the_seed_of_its_figures(pairs, shown):
+    results = [SimpleNamespace(pair=Pair(*pair)) for pair in pairs]
+    assert _seeds_note(results) == f"Scores are means over seeds; figures show {shown}."

@@ -61,7 +61,7 @@ def nothing(rounds, method, field):
     [
         (RANKED, "a band that takes over: one variant", "Look for the last common ancestor"),
         (PROPOSED, "colours that take over: a proposal", "Look for the last common ancestor"),
-        (RACE, "colours that take over: one start outweighs", "Look for the round in which the"),
+        (RACE, "colours that take over: one start outweighs", "Look for lines that end, and"),
     ],
 )
 def test_captions_fit_the_methods_that_are_drawn(rounds, ribbons, tree):
@@ -76,7 +76,7 @@ def test_captions_fit_the_methods_that_are_drawn(rounds, ribbons, tree):
 
 def test_a_race_beside_another_method_is_told_apart():
     caption = pictures(mine=RANKED, race=RACE)["tree"].caption
-    assert "reach the end. The starts of race have none: look for the round" in caption
+    assert "reach the end. The starts of race have none: look for lines that end" in caption
 
 
 def test_methods_with_alternatives_of_other_seeds_alone_are_told():

@@ -76,9 +76,29 @@ def test_wider_edges_are_more_probable():
     shares = (0.1, 0.5, 1.0)
     widths = [client_graph.edge_width(p, 40) for p in shares]
     assert widths == sorted(widths)
-    colours = [client_graph.edge_colour(p) for p in shares]
+    colours = [client_graph.edge_colour(p, 40) for p in shares]
     assert colours == sorted(colours, reverse=True), "darker"
-    assert edges(40)[-1] == (round(widths[-1], 3), round(client_graph.edge_opacity(1.0), 4))
+    assert edges(40)[-1] == (round(widths[-1], 3), round(client_graph.edge_opacity(1.0, 40), 4))
+
+
+def luminance(colour):
+    parts = [part / 255 for part in colour]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return np.dot((0.2126, 0.7152, 0.0722), linear)
+
+
+@pytest.mark.parametrize(
+    ("edge", "paper"),
+    [((0x29, 0x3D, 0x5C), (0xFF, 0xFF, 0xFF)), ((0xA9, 0xC3, 0xE8), (0x14, 0x17, 0x1A))],
+)
+def test_improbable_edges_of_few_clients_are_seen_on_light_and_dark_pages(edge, paper):
+    least = client_graph.LEAST_PROBABILITY
+    opacity = client_graph.edge_opacity(least, 40)
+    mixed = [opacity * e + (1 - opacity) * p for e, p in zip(edge, paper, strict=True)]
+    dark, light = sorted(map(luminance, (mixed, paper)))
+    assert (light + 0.05) / (dark + 0.05) >= 3, "contrast of WCAG 1.4.11"
+    assert client_graph.edge_width(least, 40) >= 0.6
+    assert client_graph.edge_opacity(least, 100) < opacity, "edges of many hide markers"
 
 
 def test_edges_and_their_legend_follow_the_theme_by_one_rule(make_run):
