@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from experiments.config.tables import Rules, Training
 from experiments.published.units import Unit
 from experiments.runs.files import PairFiles, write_aside
 
@@ -18,6 +19,7 @@ FACTS = {"temperature": "clustering_temperature"}
 """Curves of what a method logs, by its name there."""
 DIGITS = 5
 _WORK = ".work"
+_SECTIONS = {"training": Training, "federation": Rules}
 
 
 @dataclass(frozen=True)
@@ -119,4 +121,14 @@ def _read(path: Path) -> Result | None:
 
 
 def _key(setting: Mapping[str, Any]) -> str:
-    return json.dumps(setting, sort_keys=True)
+    """Text that is equal for equal settings.
+
+    A key of a scenario that has its default counts as left out, so that results stay those of their
+    units when scenarios get new keys.
+    """
+    stated = dict(setting)
+    for section, kind in _SECTIONS.items():
+        defaults = {entry.name: entry.default for entry in fields(kind)}
+        values = setting.get(section, {}).items()
+        stated[section] = {k: v for k, v in values if k not in defaults or v != defaults[k]}
+    return json.dumps(stated, sort_keys=True)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from experiments.published import reading
+from experiments.published.results import CHECKOUT, Results
 from experiments.published.table import SCALES
 from experiments.published.units import seeds_of, units_of
 
@@ -74,3 +75,25 @@ def test_values_are_as_printed(name, column, row, metric, text):
 def test_a_file_with_a_mistake_is_refused(content, change, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         reading.from_table("tiny/1", content | change)
+
+
+def test_every_result_of_the_repository_is_that_of_a_unit():
+    results = Results(CHECKOUT / "experiments" / "results")
+    paths = set(results.folder.glob("*/*/*/*--seed-*.json"))
+    assert paths
+    for name in reading.names():
+        for unit in units_of(reading.load(name), "small", range(3)):
+            if results.path(unit) in paths and results.find(unit) is not None:
+                paths.remove(results.path(unit))
+    assert not paths
+
+
+def test_a_key_of_a_scenario_that_is_left_out_has_its_default(tmp_path):
+    results = Results(tmp_path)
+    unit = units_of(reading.load("bcfl/1"), "small")[0]
+    stated = {**unit.setting, "federation": {**unit.setting["federation"], "beliefs": True}}
+    results.write(unit, {"setting": stated, "metrics": {}})
+    assert results.find(unit) is not None
+    other = {**stated, "federation": {**stated["federation"], "beliefs": False}}
+    results.write(unit, {"setting": other, "metrics": {}})
+    assert results.find(unit) is None
