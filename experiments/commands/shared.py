@@ -42,7 +42,9 @@ Methods = Annotated[
 ]
 MethodOfRun = Annotated[
     str | None,
-    typer.Option(help="Method; the best if left out.", autocompletion=completion.methods_of_run),
+    typer.Option(
+        help="Method; the best of the seed if left out.", autocompletion=completion.methods_of_run
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Executor = Annotated[

@@ -62,7 +62,7 @@ def _best(pairs: Sequence[Pair], files: RunFiles, named: Mapping[str, str]) -> t
     best = max(pairs, key=lambda pair: [scores[pair][name] or 0.0 for name in known])
     by = " and ".join(named[name] for name in known)
     others = ", ".join(pair.method for pair in pairs if pair != best)
-    return best, f"best method by {by}; --method shows {others}"
+    return best, f"best method of seed {best.seed} by {by}; --method shows {others}"
 
 
 def find_client(name: str, clients: Sequence[str]) -> str:

@@ -174,6 +174,21 @@ if (tapped) {
   await tapped.tap();
   used.tapped = await tab.evaluate(() => ({ sort: document.querySelectorAll("th[aria-sort]").length, hidden: document.getElementById("tip").hidden }));
 }
+used.touched = [];
+for (const group of await tab.$$("figure [role=group]")) {
+  const place = await group.evaluate((element) => {
+    for (const mark of element.querySelectorAll("svg [data-tip]")) {
+      mark.scrollIntoView({ block: "center" });
+      const { left, top, width, height } = mark.getBoundingClientRect();
+      const [x, y] = [left + width / 2, top + height / 2];
+      if (document.elementFromPoint(x, y)?.closest("[data-tip]") === mark) return { x, y };
+    }
+    return null;
+  });
+  if (!place) continue;
+  await tab.touchscreen.tap(place.x, place.y);
+  used.touched.push(await tab.evaluate(() => !document.getElementById("tip").hidden));
+}
 await tab.setViewport({ width: 1280, height: 900 });
 const theme = await tab.$("#theme");
 await theme.click();

@@ -69,7 +69,7 @@ def test_without_a_client_all_are_in_a_table_that_adds_up(whole):
 
 def test_the_best_of_several_methods_is_shown_with_a_note(whole):
     result = explain(whole[0], "--client", "client-00")
-    assert "note: best method by ARI and accuracy; --method shows bcfl-m" in result.stdout
+    assert "note: best method of seed 3 by ARI and accuracy; --method shows bcfl-m" in result.stdout
 
 
 @pytest.mark.parametrize(

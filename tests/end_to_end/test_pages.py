@@ -82,6 +82,7 @@ def seen(page):
         assert abs(table["shift"]) < 1, "the names of rows stay where a table is scrolled"
         assert table["by"] == 0 or table["share"] < 0.5, table
     assert used["tapped"] == {"sort": 1, "hidden": True}
+    assert all(used["touched"]), "a tap tells what it hits, in whichever figure the last one was"
     assert used["toggled"] == dict(backgrounds)["dark"]
     assert used["broken"] == [], "what pages of paper may divide, or a heading part from its text"
     return used

@@ -117,9 +117,10 @@ def _pairs(run: RunFolder) -> Picture | None:
     group = "concept" if stream.concepts else "group"
     caption = (
         "Look for points below the diagonal at the right (pairs joined too confidently) and above "
-        "it at the left (pairs parted too confidently). Above each panel: log loss (nats per pair) "
-        "and expected calibration error, and the pairs in a bin, over all seeds; bars: 90 % "
-        "intervals of a bootstrap over clients."
+        "it at the left (pairs parted too confidently). Above each panel: log loss (nats per pair, "
+        "of probabilities between 0.000001 and 0.999999) and expected calibration error, mean over "
+        "seeds (in parentheses the lowest and highest). The pairs in a bin are those of all seeds; "
+        "bars: 90 % intervals of a bootstrap over clients."
     )
     return Picture.of(
         lambda: draw_association_reliability(shown, notes=notes, group=group),

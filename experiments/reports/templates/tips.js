@@ -113,7 +113,8 @@ document.addEventListener("pointerdown", (event) => { pointer = event.pointerTyp
 // A tap on a heading sorts; its tip would cover the first rows.
 document.addEventListener("click", (event) => { if (pointer === "touch" && event.target.closest("th button")) hide(); });
 document.addEventListener("focusin", showFocused);
-document.addEventListener("focusout", hide);
+// A click moves the focus, too, after it has shown a tip.
+document.addEventListener("focusout", () => { if (!shownFor) hide(); });
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
 // Arrow keys go from mark to mark of a figure, and through the cells of heat maps.

@@ -245,7 +245,7 @@ def test_nothing_is_ranked_by_agreement_where_all_clients_share_a_concept(
     assert "Clients lie in circles by their concept at the last time step" in graph
     assert "ARI" not in aligned(read_results(sequential)[1])[0]
     _, note = choose(sequential, None, None)
-    assert note.startswith("best method by accuracy; --method shows ")
+    assert note.startswith("best method of seed 1 by accuracy; --method shows ")
     concepts = client_gallery.client_pictures(run, {})["partition"].caption
     assert concepts.startswith("Look for rows that differ: there, all clients change")
     page = compare_page([sequential])
@@ -276,7 +276,7 @@ def test_a_run_of_several_concepts_at_a_time_is_scored_by_agreement(folder, read
     assert not read.one_group
     assert read.without_vain_scores() is read
     assert "ARI" in aligned(read_results(folder)[1])[0]
-    assert choose(folder, None, None)[1].startswith("best method by ARI and accuracy")
+    assert choose(folder, None, None)[1].startswith("best method of seed 1 by ARI and accuracy")
 
 
 def test_local_models_are_trained_on_the_samples_of_their_step(folder):
