@@ -47,7 +47,7 @@ from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
 from bcfl.rounds.settings import settings_of
 from bcfl.rounds.state import FederationState, Origin, initial_state
-from bcfl.rounds.targets import warn_of_kind, warn_of_probabilities, warn_of_scale
+from bcfl.rounds.targets import LEAST_LABELS, warn_of_kind, warn_of_probabilities, warn_of_scale
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
@@ -143,8 +143,8 @@ class Federation:
         Warns:
             SameStartWarning: the method begins with several networks, and all would be the same,
                 since `model` is a module, which keeps its weights, and no function that builds one.
-            OutputsWarning: the network of a classification seems to return probabilities and not
-                logits.
+            OutputsWarning: the network of a classification, or of labels, seems to return
+                probabilities and not logits.
             TargetsWarning: targets look like those of another kind of prediction than their type
                 says, or those of a regression are far from noise of variance 1.
         """
@@ -182,7 +182,7 @@ class Federation:
         samples = largest(self.clients).views[TRAIN].inputs[:CHECKED_SAMPLES]
         memory = self.method.aggregation.memory
         check_model(self.model, self.method.policy.objective, samples, memory)
-        warn_of_probabilities(self.model, samples)
+        warn_of_probabilities(self.model, largest(self.clients).views[TRAIN].inputs[:LEAST_LABELS])
         check_starts(self.method, self.model, len(self.clients))
         if self.privacy is not None:
             self.method.check_private(self.model)

@@ -18,6 +18,10 @@ SMALLEST, LARGEST = 0.1, 10.0
 """Range of the scale of targets that noise of variance 1 suits."""
 
 
+LEAST_LABELS = 8
+"""Outputs between 0 and 1, of labels, from which they are taken for probabilities."""
+
+
 class TargetsWarning(UserWarning):
     """Targets look like those of another kind of prediction, or are far from the model's noise."""
 
@@ -67,13 +71,16 @@ def warn_of_probabilities(model: Model, samples: Tensor) -> None:
     """Warn where the outputs of a classifier are probabilities in place of logits.
 
     Args:
-        model: with any likelihood; only classes are checked, and more than one of them.
+        model: with any likelihood; only more than one class and labels are checked.
         samples: (samples, *shape) inputs, a few, at least one.
 
     Warns:
-        OutputsWarning: the outputs of each sample lie between 0 and 1, and sum to 1.
+        OutputsWarning: the outputs of each sample lie between 0 and 1, and those of classes sum to
+            1. Labels need at least `LEAST_LABELS` outputs in all, since logits may lie there, too.
     """
-    if model.likelihood != "categorical" or model.num_outputs < 2:
+    classes = model.likelihood == "categorical"
+    fewest = 2 * len(samples) if classes else LEAST_LABELS
+    if model.likelihood == "gaussian" or model.num_outputs * len(samples) < fewest:
         return
     module = model.module()
     with seeded(0):
@@ -81,12 +88,13 @@ def warn_of_probabilities(model: Model, samples: Tensor) -> None:
             [outputs_of(module, one, repr(model)) for one in torch.split(samples, 1)]
         )
     one = torch.ones((), dtype=outputs.dtype, device=outputs.device)
-    if bool((outputs >= 0).all()) and bool(torch.isclose(outputs.sum(dim=1), one).all()):
+    sums = not classes or bool(torch.isclose(outputs.sum(dim=1), one).all())
+    if sums and bool(((outputs >= 0) & (outputs <= 1)).all()):
         warnings.warn(
-            f"the outputs of {model!r} are between 0 and 1 and sum to 1 for each of {len(samples)} "
-            "samples, as probabilities do; networks must return logits, from which the "
-            "probabilities are computed: leave out the softmax at the end, or else networks learn "
-            "more slowly and all probabilities are flat",
+            f"the outputs of {model!r} are between 0 and 1{' and sum to 1' * classes} for each of "
+            f"{len(samples)} samples, as probabilities do; networks must return logits, from which "
+            f"the probabilities are computed: leave out the {'softmax' if classes else 'sigmoid'} "
+            "at the end, or else networks learn more slowly and all probabilities are flat",
             OutputsWarning,
             stacklevel=5,  # the caller of Federation
         )

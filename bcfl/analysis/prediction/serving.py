@@ -140,14 +140,23 @@ def memberships_by(by: str) -> Callable[[HypothesisSet, str], Membership]:
 
 
 def rule_of(run: Run, predictive: PredictiveName | PredictionRule | None) -> PredictionRule:
-    """A rule, by name or by default that of a run."""
+    """A rule, by name or by default that of a run.
+
+    Raises:
+        TypeError: it is neither a name nor a rule.
+        ValueError: the name is unknown.
+    """
     if predictive is None:
         return run.rule
-    return (
-        predictive
-        if isinstance(predictive, PredictionRule)
-        else PredictionRule(predictive=predictive)
-    )
+    if isinstance(predictive, PredictionRule):
+        return predictive
+    if not isinstance(predictive, str):
+        raise TypeError(
+            "predictive must be a name such as 'plug-in' or a bcfl.PredictionRule, got "
+            f"{type(predictive).__name__}; predictions need no targets, and samples to adapt to "
+            "are the argument adaptation=(inputs, targets) of predict_new"
+        )
+    return PredictionRule(predictive=predictive)
 
 
 def samples_for(run: Run, inputs: ArrayLike | torch.Tensor) -> torch.Tensor:

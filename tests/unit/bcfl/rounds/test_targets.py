@@ -96,3 +96,14 @@ def test_classifiers_that_return_probabilities_are_warned_of(last, warned):
         Federation(clients, lambda: nn.Sequential(nn.Linear(3, 2), last), methods.build("fedavg"))
     assert [one.category for one in said] == [OutputsWarning] * warned
     assert all(one.filename == __file__ and "logits" in str(one.message) for one in said)
+
+
+@pytest.mark.parametrize(("last", "warned"), [(nn.Sigmoid(), True), (nn.Identity(), False)])
+def test_networks_of_labels_that_return_probabilities_are_warned_of(last, warned):
+    labels = np.random.default_rng(0).integers(0, 2, (len(X), 3))
+    clients = [ClientData.from_arrays(name, (X, labels)) for name in "ab"]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        Federation(clients, lambda: nn.Sequential(nn.Linear(3, 3), last), methods.build("fedavg"))
+    assert [one.category for one in said] == [OutputsWarning] * warned
+    assert all("leave out the sigmoid" in str(one.message) for one in said)

@@ -284,3 +284,8 @@ def test_the_network_of_a_client_is_a_copy(run):
     np.testing.assert_array_equal(run.predict("c0", np.ones((1, 3))).mean, before)
     with pytest.raises(ValueError, match=r"client must be one of 'c0', .*, got 'c9'"):
         run.network("c9")
+
+
+def test_targets_in_the_place_of_a_predictive_are_refused(run):
+    with pytest.raises(TypeError, match=r"predictive must be a name .* got ndarray.*adaptation="):
+        run.predict("c1", X, np.zeros(len(X)))
