@@ -47,7 +47,7 @@ from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
 from bcfl.rounds.settings import settings_of
 from bcfl.rounds.state import FederationState, Origin, initial_state
-from bcfl.rounds.targets import LEAST_LABELS, warn_of_kind, warn_of_probabilities, warn_of_scale
+from bcfl.rounds.targets import warn_of_kind, warn_of_probabilities, warn_of_scale
 from bcfl.runtime.devices import checked_threads, device_named, limited_threads
 from posteriors.torch_state import standard_switches
 
@@ -179,10 +179,11 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
-        samples = largest(self.clients).views[TRAIN].inputs[:CHECKED_SAMPLES]
+        samples = largest(self.clients).views[TRAIN].inputs
         memory = self.method.aggregation.memory
-        check_model(self.model, self.method.policy.objective, samples, memory)
-        warn_of_probabilities(self.model, largest(self.clients).views[TRAIN].inputs[:LEAST_LABELS])
+        objective = self.method.policy.objective
+        check_model(self.model, objective, samples[:CHECKED_SAMPLES], memory)
+        warn_of_probabilities(self.model, samples)
         check_starts(self.method, self.model, len(self.clients))
         if self.privacy is not None:
             self.method.check_private(self.model)

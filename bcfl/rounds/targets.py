@@ -18,6 +18,8 @@ SMALLEST, LARGEST = 0.1, 10.0
 """Range of the scale of targets that noise of variance 1 suits."""
 
 
+FEW = 3
+"""Samples by which outputs of classes are taken for probabilities, as they sum to 1."""
 LEAST_LABELS = 8
 """Outputs between 0 and 1, of labels, from which they are taken for probabilities."""
 
@@ -72,13 +74,14 @@ def warn_of_probabilities(model: Model, samples: Tensor) -> None:
 
     Args:
         model: with any likelihood; only more than one class and labels are checked.
-        samples: (samples, *shape) inputs, a few, at least one.
+        samples: (samples, *shape) inputs, at least one, of which the first few are tried.
 
     Warns:
         OutputsWarning: the outputs of each sample lie between 0 and 1, and those of classes sum to
             1. Labels need at least `LEAST_LABELS` outputs in all, since logits may lie there, too.
     """
     classes = model.likelihood == "categorical"
+    samples = samples[: FEW if classes else LEAST_LABELS]
     fewest = 2 * len(samples) if classes else LEAST_LABELS
     if model.likelihood == "gaussian" or model.num_outputs * len(samples) < fewest:
         return
