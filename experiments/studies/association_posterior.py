@@ -177,13 +177,23 @@ def pooled_cell(draws: Sequence[Draw]) -> str:
     return f"{error(draws):.3f} ± {spread:.3f}"
 
 
-def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
-    line = CommandLine(__doc__)
-    line.argument("samples", several(positive), "8,12,20,44", "training samples of each client")
+def with_draws(line: CommandLine, samples: str) -> CommandLine:
+    """A command line with the arguments that say which clients are drawn.
+
+    Args:
+        line: without arguments.
+        samples: default numbers of training samples, separated by commas.
+    """
+    line.argument("samples", several(positive), samples, "training samples of each client")
     line.argument("kind", str, "rotated", "partition", KINDS)
     line.argument("draws", positive, 10, "number of draws")
     line.argument("first", not_negative, 0, "seed of the first draw")
+    return line
+
+
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    line = with_draws(CommandLine(__doc__), "8,12,20,44")
     line.argument(
         "methods", several(one_of("method", METHODS), ";"), ";".join(METHODS), "separated by ;"
     )

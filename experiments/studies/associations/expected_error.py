@@ -26,11 +26,15 @@ from bcfl.runtime import limited_threads
 from experiments.config.command_line import (
     CommandLine,
     method_name,
-    not_negative,
-    positive,
     several,
 )
-from experiments.studies.association_posterior import CLUSTERS, GROUPS, KINDS, ROUNDS, clients_of
+from experiments.studies.association_posterior import (
+    CLUSTERS,
+    GROUPS,
+    ROUNDS,
+    clients_of,
+    with_draws,
+)
 from experiments.studies.associations.predictions import trained
 
 REPEATS = 200
@@ -69,11 +73,7 @@ def row(title: str, found: NDArray[np.float64]) -> str:
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    line = CommandLine(__doc__)
-    line.argument("samples", several(positive), "8", "training samples of each client")
-    line.argument("kind", str, "rotated", "partition", KINDS)
-    line.argument("draws", positive, 10, "number of draws")
-    line.argument("first", not_negative, 0, "seed of the first draw")
+    line = with_draws(CommandLine(__doc__), "8")
     line.argument(
         "methods", several(method_name(num_clusters=GROUPS), ";"), "bcfl-race-4", "methods"
     )
