@@ -7,6 +7,7 @@ shares no memory with what was given.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from reprlib import repr as shortened
 from typing import Any
 
@@ -51,9 +52,10 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
     try:
         array = np.asarray(values)
     except ValueError:
+        ragged = isinstance(values, Sequence | np.ndarray)
         raise TypeError(
             f"{what} must be an array of numbers, of samples that agree in shape, got a "
-            f"{type(values).__name__} whose parts differ in shape"
+            f"{type(values).__name__}{' whose parts differ in shape' * ragged}"
         ) from None
     except TypeError as error:
         raise TypeError(f"{what} must be an array of numbers: {error}") from None
@@ -63,6 +65,9 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
         if got == "objects":
             check_present(array, what)
             got = f"objects such as {described(next(array.flat))}" if array.size else got
+            got += "; numbers that are objects become numbers by `.astype(float)`" * all(
+                isinstance(one, Real) for one in array.flat
+            )
         else:
             got = f"{got} ({array.dtype})"
         remedy = _remedy(array, of_text) if _has_text(array) else ""

@@ -228,7 +228,9 @@ def _too_few_outputs(targets: Tensor, outputs: int) -> str:
     if targets.is_floating_point() or int(targets.min()) < 0 or needed <= outputs:
         return ""
     has = f"{outputs} output" + "s" * (outputs != 1)
-    return f"; the network has {has}, and classes need one output each ({needed} here)"
+    from_one = int(targets.min()) > 0 and needed == outputs + 1
+    counted = "; classes are counted from 0: `targets - 1`, for all clients" * from_one
+    return f"; the network has {has}, and classes need one output each ({needed} here){counted}"
 
 
 def _of_numbers(targets: Tensor) -> str:

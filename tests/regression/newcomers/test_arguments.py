@@ -137,6 +137,11 @@ def test_classes_without_an_output_are_counted():
         federation(nn.Linear(3, 1))
 
 
+def test_classes_that_are_counted_from_one_are_told_of():
+    with pytest.raises(ValueError, match=r"counted from 0: `targets - 1`, for all clients$"):
+        federation(nn.Linear(3, 2), y=Y[:8] + 1)
+
+
 def network():
     return nn.Linear(3, 2)
 

@@ -7,6 +7,7 @@ import pandas
 import pytest
 import torch
 from scipy import sparse
+from torch.utils.data import TensorDataset
 
 from bcfl import View
 from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
@@ -63,6 +64,8 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
         (np.array(["2020"], "M8[Y]"), "must be real numbers, got dates"),
         (torch.ones(2, 2).to_sparse(), "x must be a dense tensor.*to_dense"),
         (sparse.csr_array(np.eye(2)), r"x must be a dense array, got a csr_array .*toarray\(\)"),
+        (np.array([1, 2.5], object), r"such as 1 \(int\); .* become numbers by `.astype"),
+        (TensorDataset(torch.ones(2, 3), torch.ones(2)), r"got a TensorDataset$"),
         (["1", "2.5"], r"got text \(<U3\); .* become numbers by `\.astype\(float\)`"),
     ],
 )
