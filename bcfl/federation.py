@@ -15,7 +15,6 @@ from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network
 from bcfl.data.clients import ClientData, pooled, sorted_clients, with_validation
 from bcfl.data.frames import are_numbered
-from bcfl.data.names import TRAIN
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
     Executor,
@@ -41,7 +40,7 @@ from bcfl.rounds.arguments import (
     checked_switches,
     knowing_groups,
 )
-from bcfl.rounds.fitting import CHECKED_SAMPLES, check_model, fitted, largest, model_of
+from bcfl.rounds.fitting import check_model, fitted, largest, model_of
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
@@ -111,11 +110,11 @@ class Federation:
         Args:
             clients: the clients, or a mapping whose values they are; their order never matters.
             model: the architecture that all clusters use, or that the method makes its own of: a
-                `Model`, a function that builds a `torch.nn.Module`, or a module; the latter two are
-                tried on a sample. Targets then say what they predict: whole numbers are classes,
-                rows of whole numbers or Booleans several labels, floating-point numbers values.
-                Networks that a function builds are initialised from the seed; those of a module
-                begin with its weights.
+                `Model`, a function that builds a `torch.nn.Module`, or a module. It is tried on
+                samples of the client with most training samples. Where it is no `Model`, targets
+                say what is predicted: whole numbers are classes, rows of whole numbers or Booleans
+                several labels, floating-point numbers values. Networks that a function builds are
+                initialised from the seed; those of a module begin with its weights.
             method: a method, or a policy of one's own (then tracked greedily).
             seed: at least 0.
             client_fraction: in (0, 1].
@@ -179,11 +178,11 @@ class Federation:
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
         select_executor(self.executor, self.model, self.device)
-        samples = largest(self.clients).views[TRAIN].inputs
+        tried = largest(self.clients)
         memory = self.method.aggregation.memory
         objective = self.method.policy.objective
-        check_model(self.model, objective, samples[:CHECKED_SAMPLES], memory)
-        warn_of_probabilities(self.model, samples)
+        check_model(self.model, objective, tried, memory)
+        warn_of_probabilities(self.model, tried)
         check_starts(self.method, self.model, len(self.clients))
         if self.privacy is not None:
             self.method.check_private(self.model)

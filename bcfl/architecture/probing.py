@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from reprlib import repr as shortened
 from typing import Any, TypeAlias
 
@@ -20,7 +21,9 @@ Network: TypeAlias = Model | nn.Module | Callable[[], nn.Module]
 """A model, a module, or a class or function that builds modules without arguments."""
 
 
-def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "") -> Model:
+def as_model(
+    network: Network, samples: Tensor, targets: Tensor, name: str = "", whose: str = ""
+) -> Model:
     """The model of a network, tried on a sample.
 
     Args:
@@ -30,6 +33,7 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
         targets: (samples, ...) of the same; floating-point numbers make a regression, rows of
             several whole numbers a classification with several labels.
         name: of the model; by default that of the class or function.
+        whose: client and view that the samples are of, for messages.
 
     Raises:
         TypeError: the network is none of these.
@@ -52,7 +56,7 @@ def as_model(network: Network, samples: Tensor, targets: Tensor, name: str = "")
         name=name,
         build=build,
         input_shape=tuple(samples.shape[1:]),
-        num_outputs=_num_outputs(build, samples, name),
+        num_outputs=_num_outputs(build, samples, name, whose),
         likelihood=likelihood_of(targets),
     )
 
@@ -68,12 +72,47 @@ def likelihood_of(targets: Tensor) -> Likelihood:
     return "bernoulli" if targets[:1].numel() > 1 else "categorical"
 
 
-def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str) -> int:
+def _num_outputs(build: Callable[[], Any], samples: Tensor, name: str, whose: str) -> int:
     with standard_switches(), seeded(0):
         module = built(build, name)
     if not any(parameter.requires_grad for parameter in module.parameters()):
         raise ValueError(f"model {name!r} must have parameters that can be trained, it has none")
-    return outputs_of(module, samples, f"model {name!r}").shape[1]
+    return outputs_of(module, samples, f"model {name!r}", whose).shape[1]
+
+
+@contextmanager
+def telling(
+    what: str,
+    module: nn.Module,
+    inputs: Tensor,
+    whose: str = "",
+    passed: tuple[type[Exception], ...] = (),
+) -> Iterator[None]:
+    """Errors of a network that is tried say on whose samples, and what usually helps.
+
+    Args:
+        what: network and work that fail, such as `Model(...) fails in training, on samples`.
+        module: the network.
+        inputs: (samples, *shape) that it is given.
+        whose: client and view that these are of; may be empty.
+        passed: errors that are raised as they are.
+
+    Raises:
+        ValueError: the network raised an error of another kind, which is the cause of this one.
+    """
+    try:
+        yield
+    except passed:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{whose}{': ' * bool(whose)}{what} of shape {tuple(inputs.shape[1:])}: "
+            f"{type(error).__name__}: {error}{_hint(module, inputs, error)}"
+        ) from error
+
+
+def _of(whose: str) -> str:
+    return f" of {whose}" if whose else ""
 
 
 def _hint(module: nn.Module, inputs: Tensor, error: Exception) -> str:
@@ -118,13 +157,14 @@ def _indices_hint(module: nn.Module, inputs: Tensor, error: Exception) -> str:
 
 
 @standard_switches()
-def outputs_of(module: nn.Module, samples: Tensor, name: str) -> Tensor:
+def outputs_of(module: nn.Module, samples: Tensor, name: str, whose: str = "") -> Tensor:
     """(1, outputs) outputs for the first sample, in evaluation mode.
 
     Args:
         module: the network; its mode is left as it is.
         samples: (samples, *shape) inputs, at least one.
         name: of the network, for messages.
+        whose: client and view that the samples are of, for messages.
 
     Raises:
         ValueError: the network fails, or gives no row of outputs.
@@ -132,23 +172,22 @@ def outputs_of(module: nn.Module, samples: Tensor, name: str) -> Tensor:
     was_training = module.training
     inputs = own_copy(samples[:1], next(module.parameters(), None))
     try:
-        with torch.no_grad():
+        with telling(f"{name} does not take samples", module, inputs, whose), torch.no_grad():
             outputs = module.eval()(inputs)
-    except Exception as error:
-        raise ValueError(
-            f"{name} does not take samples of shape {tuple(samples.shape[1:])}: "
-            f"{type(error).__name__}: {error}{_hint(module, inputs, error)}"
-        ) from error
     finally:
         module.train(was_training)
     if not isinstance(outputs, Tensor) or outputs.ndim != 2 or len(outputs) != 1:
         got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-        raise ValueError(f"{name} must give (samples, outputs) numbers, got {got} for one sample")
+        raise ValueError(
+            f"{name} must give (samples, outputs) numbers, got {got} for one sample{_of(whose)}"
+        )
     return outputs
 
 
 @standard_switches()
-def check_training(module: nn.Module, samples: Tensor, num_outputs: int, name: str) -> None:
+def check_training(
+    module: nn.Module, samples: Tensor, num_outputs: int, name: str, whose: str = ""
+) -> None:
     """Check that a network can be trained on some samples: forward and backward, in training mode.
 
     Nothing is checked on a single sample, on which batch normalisation has no variance.
@@ -158,6 +197,7 @@ def check_training(module: nn.Module, samples: Tensor, num_outputs: int, name: s
         samples: (samples, *shape) inputs.
         num_outputs: outputs per sample.
         name: of the network, for messages.
+        whose: client and view that the samples are of, for messages.
 
     Raises:
         ValueError: the network fails, or gives other outputs than in evaluation mode.
@@ -165,20 +205,15 @@ def check_training(module: nn.Module, samples: Tensor, num_outputs: int, name: s
     if len(samples) < 2:
         return
     inputs = own_copy(samples, next(module.parameters(), None))
-    try:
+    what = f"{name} fails in training, on {len(samples)} samples"
+    with telling(what, module, inputs, whose):
         with seeded(0):
             outputs = module.train()(inputs)
         if isinstance(outputs, Tensor) and outputs.requires_grad:
             outputs.sum().backward()  # type: ignore[no-untyped-call]
-    except Exception as error:
-        raise ValueError(
-            f"{name} fails in training, on {len(samples)} samples of shape "
-            f"{tuple(samples.shape[1:])}: {type(error).__name__}: {error}"
-            f"{_hint(module, inputs, error)}"
-        ) from error
     got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
     if got != (len(samples), num_outputs):
         raise ValueError(
-            f"{name} must give ({len(samples)}, {num_outputs}) numbers for {len(samples)} samples "
-            f"in training mode as in evaluation mode, got {got}"
+            f"{name} must give ({len(samples)}, {num_outputs}) numbers for {len(samples)} samples"
+            f"{_of(whose)} in training mode as in evaluation mode, got {got}"
         )

@@ -10,7 +10,14 @@ import torch
 from torch import Tensor
 
 from bcfl.architecture.model import Model
-from bcfl.architecture.probing import Network, as_model, check_training, likelihood_of, outputs_of
+from bcfl.architecture.probing import (
+    Network,
+    as_model,
+    check_training,
+    likelihood_of,
+    outputs_of,
+    telling,
+)
 from bcfl.data.clients import ClientData
 from bcfl.data.names import TRAIN
 from bcfl.data.view import View
@@ -40,6 +47,11 @@ def largest(clients: Sequence[ClientData]) -> ClientData:
     return max(clients, key=lambda data: len(data.views[TRAIN]))
 
 
+def training_of(data: ClientData) -> str:
+    """How messages call the training samples of a client."""
+    return f"client {data.client!r}, view {TRAIN!r}"
+
+
 def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
     """The model of a network, tried on a sample of the client that has most.
 
@@ -66,7 +78,12 @@ def model_of(network: Network, clients: Sequence[ClientData]) -> Model:
         return network
     targets = [data.views[TRAIN].targets for data in clients]
     numbers = [each for each in targets if each.is_floating_point()]
-    model = as_model(network, samples.inputs, numbers[0] if numbers else samples.targets)
+    model = as_model(
+        network,
+        samples.inputs,
+        numbers[0] if numbers else samples.targets,
+        whose=training_of(most),
+    )
     _check_kinds(model, clients)
     return model
 
@@ -91,14 +108,14 @@ def _check_kinds(model: Model, clients: Sequence[ClientData]) -> None:
 
 
 def check_model(
-    model: Model, objective: Objective, samples: torch.Tensor, memory: Memory = "replace"
+    model: Model, objective: Objective, data: ClientData, memory: Memory = "replace"
 ) -> None:
-    """Run a model on a sample, and check its curvature where the objective asks for it.
+    """Run a model on samples of a client, and check its curvature if the objective asks for it.
 
     Args:
         model: the architecture.
         objective: of local training.
-        samples: inputs of a client, (samples, *shape), at least one.
+        data: whose first training samples are tried.
         memory: whether the prior that clients are sent has one precision (`replace`), or the
             precisions of earlier rounds.
 
@@ -107,24 +124,29 @@ def check_model(
             number of outputs, or has a layer without a curvature rule; or the local posterior does
             not support it or the prior.
     """
-    module = model.module().eval()
+    module, whose = model.module().eval(), training_of(data)
+    samples = data.views[TRAIN].inputs[:CHECKED_SAMPLES]
     inputs = own_copy(samples, next(module.parameters(), None))
-    outputs = outputs_of(module, inputs, repr(model))
+    outputs = outputs_of(module, inputs, repr(model), whose)
     if tuple(outputs.shape) != (1, model.num_outputs):
         raise ValueError(
             f"{model!r} must give outputs of shape (samples, {model.num_outputs}), got "
-            f"{tuple(outputs.shape)} for one sample"
+            f"{tuple(outputs.shape)} for one sample of {whose}"
         )
     if objective.reports_precision:
         precision = torch.ones(model.layout.num_parameters)
         if memory != "replace":
             precision[0] = 2.0
         prior = DiagonalGaussian(torch.zeros_like(precision), precision)
+        fit = local_posterior_fit(objective.posterior, model.likelihood)
+        unsupported = (UnsupportedFitError, UnsupportedLayerError)
+        what = f"{model!r} fails where its curvature is computed, on {len(inputs)} samples"
         try:
-            local_posterior_fit(objective.posterior, model.likelihood).check(module, inputs, prior)
-        except (UnsupportedFitError, UnsupportedLayerError) as error:
+            with telling(what, module, inputs, whose, unsupported):
+                fit.check(module, inputs, prior)
+        except unsupported as error:
             raise type(error)(f"{error}. {_other_curvature(objective)}") from error
-    check_training(module, samples, model.num_outputs, repr(model))
+    check_training(module, samples, model.num_outputs, repr(model), whose)
 
 
 def _other_curvature(objective: Objective) -> str:

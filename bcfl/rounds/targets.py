@@ -12,6 +12,7 @@ from bcfl.architecture.model import Model
 from bcfl.architecture.probing import outputs_of
 from bcfl.data.clients import ClientData
 from bcfl.data.names import TRAIN
+from bcfl.rounds.fitting import training_of
 from posteriors.torch_state import seeded
 
 SMALLEST, LARGEST = 0.1, 10.0
@@ -69,35 +70,36 @@ def warn_of_kind(model: Model, clients: Sequence[ClientData]) -> None:
         )
 
 
-def warn_of_probabilities(model: Model, samples: Tensor) -> None:
+def warn_of_probabilities(model: Model, data: ClientData) -> None:
     """Warn where the outputs of a classifier are probabilities in place of logits.
 
     Args:
         model: with any likelihood; only more than one class and labels are checked.
-        samples: (samples, *shape) inputs, at least one, of which the first few are tried.
+        data: whose first training samples are tried.
 
     Warns:
         OutputsWarning: the outputs of each sample lie between 0 and 1, and those of classes sum to
             1. Labels need at least `LEAST_LABELS` outputs in all, since logits may lie there, too.
     """
     classes = model.likelihood == "categorical"
-    samples = samples[: FEW if classes else LEAST_LABELS]
+    samples = data.views[TRAIN].inputs[: FEW if classes else LEAST_LABELS]
     fewest = 2 * len(samples) if classes else LEAST_LABELS
     if model.likelihood == "gaussian" or model.num_outputs * len(samples) < fewest:
         return
-    module = model.module()
+    module, whose = model.module(), training_of(data)
     with seeded(0):
         outputs = torch.cat(
-            [outputs_of(module, one, repr(model)) for one in torch.split(samples, 1)]
+            [outputs_of(module, one, repr(model), whose) for one in torch.split(samples, 1)]
         )
     one = torch.ones((), dtype=outputs.dtype, device=outputs.device)
     sums = not classes or bool(torch.isclose(outputs.sum(dim=1), one).all())
     if sums and bool(((outputs >= 0) & (outputs <= 1)).all()):
         warnings.warn(
             f"the outputs of {model!r} are between 0 and 1{' and sum to 1' * classes} for each of "
-            f"{len(samples)} samples, as probabilities do; networks must return logits, from which "
-            f"the probabilities are computed: leave out the {'softmax' if classes else 'sigmoid'} "
-            "at the end, or else networks learn more slowly and all probabilities are flat",
+            f"{len(samples)} samples of {whose}, as probabilities do; networks must return "
+            "logits, from which the probabilities are computed: leave out the "
+            f"{'softmax' if classes else 'sigmoid'} at the end, or else networks learn "
+            "more slowly and all probabilities are flat",
             OutputsWarning,
             stacklevel=5,  # the caller of Federation
         )

@@ -116,7 +116,8 @@ def _own(name: str, reference: str, dataset: Dataset, config: Mapping[str, Any])
             raise misfit("model", reference, made, OWN)
         network = made if isinstance(made, Model) else build
     targets = torch.as_tensor(dataset.labelled(dataset.targets[:1]))
-    model = as_model(network, torch.as_tensor(dataset.inputs[:1]), targets, name)
+    inputs = torch.as_tensor(dataset.inputs[:1])
+    model = as_model(network, inputs, targets, name, f"dataset {dataset.name!r}")
     _check_fits(model, name, dataset)
     return model
 

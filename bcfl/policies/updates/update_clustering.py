@@ -74,7 +74,9 @@ class HDBSCANClustering:
         distances = distances.round(DECIMALS)
         fitted = HDBSCAN(min_cluster_size=smallest, metric="precomputed", copy=True).fit(distances)
         labels: Groups = fitted.labels_.astype(np.int64)
-        return renumbered(joining_nearest(labels, distances) if self.noise == "nearest" else labels)
+        return in_order_of_appearance(
+            joining_nearest(labels, distances) if self.noise == "nearest" else labels
+        )
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ class MeanShiftClustering:
         rows = distances.round(DECIMALS)
         bandwidth = estimate_bandwidth(rows)
         if bandwidth < SMALLEST_BANDWIDTH:
-            return renumbered(np.unique(rows, axis=0, return_inverse=True)[1])
-        return renumbered(MeanShift(bandwidth=bandwidth).fit(rows).labels_)
+            return in_order_of_appearance(np.unique(rows, axis=0, return_inverse=True)[1])
+        return in_order_of_appearance(MeanShift(bandwidth=bandwidth).fit(rows).labels_)
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class AffinityClustering:
         if self.reads == "similarity":
             together |= distances == 0
         _, components = scipy.sparse.csgraph.connected_components(together)
-        return renumbered(components.astype(np.int64))
+        return in_order_of_appearance(components.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class KMeansClustering:
         See `bcfl.policies.updates.update_clustering.UpdateClustering.groups`.
         """
         weights = np.ones(len(distances))
-        return renumbered(
+        return in_order_of_appearance(
             weighted_kmeans(distances.round(DECIMALS), weights, self.num_clusters, seed)
         )
 
@@ -201,7 +203,7 @@ class AgglomerativeClustering:
         )
         distances = distances.round(DECIMALS)
         given = distances if self.reads == "distance" else 1.0 - distances
-        return renumbered(method.fit(given).labels_)
+        return in_order_of_appearance(method.fit(given).labels_)
 
 
 def check_reads(reads: str) -> None:
@@ -228,7 +230,7 @@ def joining_nearest(labels: Groups, distances: Distances) -> Groups:
     return np.where(labels == NOISE, clusters[means.argmin(axis=1)], labels)
 
 
-def renumbered(labels: Groups) -> Groups:
+def in_order_of_appearance(labels: Groups) -> Groups:
     """The same groups, numbered 0, 1, ... in order of first appearance."""
     names: dict[int, int] = {}
     return np.array([names.setdefault(int(label), len(names)) for label in labels], dtype=np.int64)

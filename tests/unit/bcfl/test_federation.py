@@ -10,7 +10,7 @@ from torch import nn
 from bcfl import ClientData, Federation, Method, Model, Objective, checkpoint, methods
 from bcfl.executors import Privacy
 from bcfl.policies import FedAvg, KMeansAssociation, Ranking, WarmUp, candidate
-from bcfl.rounds import UntrainedWarning
+from bcfl.rounds import OutputsWarning, UntrainedWarning
 from bcfl.trackers import AdaptiveMultiHypothesis, Consensus, Exact, MultiHypothesis
 from tests.recipes import built
 
@@ -113,6 +113,51 @@ def test_a_model_with_other_outputs_is_refused_early(clients):
         ValueError, match=r"must give outputs of shape \(samples, 2\), got \(1, 5\)"
     ):
         Federation(clients, wide, ONE)
+
+
+class Words(nn.Module):
+    """Reads indices below 20."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.last = nn.Embedding(20, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(self.words(x.long()).mean(dim=1))
+
+
+@pytest.mark.parametrize(
+    ("sample", "name", "labels", "words"),
+    [
+        (0, "fedavg", 0, "model 'Words' does not take samples of shape"),
+        (2, "fedavg", 0, r"Model\(Words: .* fails in training, on 3 samples of shape"),
+        (2, "bcfl-g", 0, r"Model\(Words: .* fails where its curvature is computed, on 3 samples"),
+        (5, "fedavg", 2, r"Model\(Words: .* does not take samples of shape"),
+    ],
+)
+def test_a_network_that_fails_on_samples_to_try_names_their_client(sample, name, labels, words):
+    """Those of the client with most training samples."""
+    inputs = np.ones((9, 6), dtype=int)
+    inputs[sample] = 24
+    targets = np.zeros((9, labels) if labels else 9, dtype=int)
+    clients = [data(inputs[:8] * 0, targets[:8], "a"), data(inputs, targets, "b")]
+    words = rf"^client 'b', view 'train': {words}.*below `num_embeddings` of nn.Embedding, 20; "
+    with pytest.raises(ValueError, match=words + r".* to 24"):
+        Federation(clients, Words, built(name, num_clusters=1))
+
+
+def test_outputs_of_samples_to_try_name_their_client(clients):
+    model = Model(name="wide", build=lambda: nn.Linear(3, 5), input_shape=(3,), num_outputs=2)
+    for network, words in (
+        (model, r"got \(1, 5\) for one sample of client 'c3', view 'train'"),
+        (nn.Sequential(nn.Linear(3, 2), nn.Flatten(0)), "for one sample of client 'c3', view"),
+        (
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.Softmax(1)),
+            "for each of 3 samples of client 'c3', view 'train', as probabilities do",
+        ),
+    ):
+        with pytest.raises((ValueError, OutputsWarning), match=words):
+            Federation(clients, network, ONE)
 
 
 def test_a_layer_without_curvature_is_refused_early(clients):

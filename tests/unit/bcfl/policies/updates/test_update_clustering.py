@@ -7,8 +7,8 @@ from bcfl.policies.updates.update_clustering import (
     HDBSCANClustering,
     KMeansClustering,
     MeanShiftClustering,
+    in_order_of_appearance,
     joining_nearest,
-    renumbered,
 )
 
 EVERY = {
@@ -98,7 +98,7 @@ def test_if_all_is_noise_all_stay_together():
 
 
 def test_groups_are_numbered_as_they_appear():
-    assert renumbered(np.array([7, -1, 7, 0])).tolist() == [0, 1, 0, 2]
+    assert in_order_of_appearance(np.array([7, -1, 7, 0])).tolist() == [0, 1, 0, 2]
 
 
 @pytest.mark.parametrize(
