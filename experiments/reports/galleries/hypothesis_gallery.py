@@ -184,10 +184,10 @@ def _hypotheses(run: RunFolder) -> Picture | None:
     look = {
         "mass": "Look at how far the mass stays below 0: its exponential is the share of the "
         "posterior mass that the kept hypotheses hold, among all associations that continue the "
-        "hypotheses of the previous round; methods that hold all of it are omitted.",
+        f"hypotheses of the previous round.{_without_mass(run, mass, panels[0].series)}",
         "effective": f"{'An' if panels[0].series else 'Look for an'} effective number near 1: one "
-        "hypothesis has almost all the weight; methods that never keep more than one with any seed "
-        "are omitted.",
+        "hypothesis has almost all the weight; methods for which it is 1.0 in all rounds of all "
+        "seeds are omitted.",
     }
     return curves.picture(
         panels,
@@ -197,3 +197,12 @@ def _hypotheses(run: RunFolder) -> Picture | None:
         " ".join(look[panel.name] for panel in panels if panel.series),
         TimeSteps.of(run),
     )
+
+
+def _without_mass(run: RunFolder, mass: curves.Series, shown: curves.Series) -> str:
+    """Sentences on the methods whose captured mass is not drawn, empty where all are."""
+    whole = ", ".join(m for m in run.methods if m in mass and m not in shown)
+    unknown = ", ".join(m for m in run.methods if m not in mass)
+    told = [f"Omitted since they hold all of it: {whole}." if whole else ""]
+    told.append(f"Omitted since it is not known of them: {unknown}." if unknown else "")
+    return "".join(f" {text}" for text in told if text)

@@ -102,3 +102,23 @@ def test_hypotheses_have_their_rank_and_where_they_come_from():
     assert tips["node-race-r0h1"] == "race, at the start\nstart 2: weight 50.0%"
     assert tips["node-race-r1h0"] == "race, round 1\nrank 1: weight 90.0%\nfrom start 2"
     assert tips["node-mh-r0h0"] == "mh, at the start\nweight 100.0%"
+
+
+def test_methods_without_a_captured_mass_are_told_from_those_that_hold_all_of_it():
+    values = {
+        ("ranked", "log_captured_mass"): -0.5,
+        ("single", "log_captured_mass"): 0.0,
+        ("ranked", "effective_hypotheses"): 1.8,
+    }
+    run = SimpleNamespace(
+        methods=("single", "ranked", "race"),
+        lineages=dict,
+        rounds={method: {5: [{}, {}]} for method in ("single", "ranked", "race")},
+        first=lambda method: [{}, {}],
+        seed_shown=lambda methods: "seed 5",
+        series=lambda method, field: np.full((1, 2), values.get((method, field), np.nan)),
+    )
+    caption = hypothesis_pictures(run)["hypotheses"].caption
+    assert "Omitted since they hold all of it: single." in caption
+    assert "Omitted since it is not known of them: race." in caption
+    assert "effective number near 1" in caption
