@@ -49,6 +49,7 @@ def seen(page):
         assert layout["violations"] == []
         assert layout["overflow"] <= 0
         assert layout["black"] == [], "shapes that no theme colours"
+        assert layout["silent"] == [], "texts that the middle of their shape does not show"
         assert layout["smallest"] is None or layout["smallest"][0] >= LEAST_TEXT, layout
         for table in layout["tables"]:
             assert layout["width"] < 1280 or table["wide"] <= table["room"], table

@@ -226,6 +226,7 @@ def _draw_nodes(
                 markerfacecolor=shade,
                 markeredgecolor="white" if node.weight > 0.03 else shade,
                 markeredgewidth=0.5,
+                clip_on=False,  # those at the start lie on the left edge
                 gid=f"node-{method}-{node.name}",
             )
         if line.first.is_proposal:
@@ -248,6 +249,7 @@ def _draw_accepted(
         markerfacecolor=shade,
         markeredgecolor=INK,
         markeredgewidth=0.9,
+        clip_on=False,
         gid=f"accepted-{method}-{node.name}",
     )
     axes.annotate(

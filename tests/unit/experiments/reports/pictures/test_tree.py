@@ -106,6 +106,13 @@ def test_all_events_are_drawn(ancestry):
     assert "t-rejected-m" in ids
 
 
+def test_nodes_at_the_edge_are_drawn_whole(ancestry):
+    (axes,) = draw_trees({"m": Layout.of(ancestry)}).axes
+    nodes = [line for line in axes.lines if str(line.get_gid()).startswith(("node-", "accepted-"))]
+    assert min(line.get_xdata()[0] for line in nodes) == axes.get_xlim()[0]
+    assert not any(line.get_clip_on() for line in nodes)
+
+
 def test_a_single_rejected_proposal_is_one(ancestry):
     svg = inline_svg(lambda: draw_trees({"m": Layout.of(ancestry)}), "t", "tree")
     assert ">1 proposal rejected<" in svg
