@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import ceil, isnan, log
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from experiments.reports.client_report import ClientReport, Matrix, Peer, RunHistory
     from experiments.scores.gains import ModelScore
 
+T = TypeVar("T")
 MARGIN = 13
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 60
@@ -79,7 +80,7 @@ def in_words(report: ClientReport, history: RunHistory) -> Iterator[str]:
         group += f" at time step {report.time_step} (over steps: {report.concepts})"
     yield f"{report.client}{group}"
     yield from _part("data", _data(report))
-    yield from _part("where", [_where(report)])
+    yield from _part("where", _where(report))
     yield from _part("how sure", _how_sure(report, history.carries_weights))
     yield from _part("trains with", _trains_with(report))
     yield from _part("gains", _gains(report, history.pair.method))
@@ -101,14 +102,38 @@ def _data(report: ClientReport) -> list[str]:
     return [f"{sizes} samples{steps} of {of} {shares}"]
 
 
-def _where(report: ClientReport) -> str:
-    parts, first = [], 1
-    for cluster, run in groupby(report.clusters):
+def _where(report: ClientReport) -> list[str]:
+    """The clusters of the leading hypothesis, then the rounds in which belief is in another."""
+    parts = [
+        f"{_rounds(first, last)} {_in_cluster(cluster)}"
+        for cluster, first, last in _spans(report.labels.tolist())
+    ]
+    return [" · ".join(parts), *_elsewhere(report)]
+
+
+def _elsewhere(report: ClientReport) -> list[str]:
+    known = zip(report.believed, report.labels.tolist(), strict=True)
+    others = [believed if believed != label else None for believed, label in known]
+    parts = []
+    for cluster, first, last in _spans(others):
+        if cluster is not None:
+            chances = report.filtered[first - 1 : last, cluster]
+            highest = f"{'up to ' if first < last else ''}{chances.max():.0%}"
+            parts.append(f"{_rounds(first, last)} cluster {cluster} ({highest})")
+    return [f"  most probable by belief: {' · '.join(parts)}"] if parts else []
+
+
+def _spans(clusters: Sequence[T]) -> Iterator[tuple[T, int, int]]:
+    """Each cluster with the first and the last of the rounds in which it does not change."""
+    first = 1
+    for cluster, run in groupby(clusters):
         last = first + len(list(run)) - 1
-        rounds = f"round {first}" if first == last else f"rounds {first}-{last}"
-        parts.append(f"{rounds} {_in_cluster(cluster)}")
+        yield cluster, first, last
         first = last + 1
-    return " · ".join(parts)
+
+
+def _rounds(first: int, last: int) -> str:
+    return f"round {first}" if first == last else f"rounds {first}-{last}"
 
 
 def _in_cluster(cluster: int) -> str:
@@ -116,7 +141,7 @@ def _in_cluster(cluster: int) -> str:
 
 
 def _how_sure(report: ClientReport, carries_weights: bool) -> list[str]:
-    if report.cluster < 0:
+    if not report.probabilities.any():
         return ["it never took part, so nothing is known of it"]
     order = report.probabilities.argsort()[::-1]
     shown = [c for c in order if report.probabilities[c] >= SHOWN]
@@ -124,14 +149,13 @@ def _how_sure(report: ClientReport, carries_weights: bool) -> list[str]:
     most = log(len(report.probabilities))
     entropy = f"entropy {report.entropy:.2f} of at most {most:.2f} nats" if most else "the only one"
     means = "given all rounds" if carries_weights else "by what became of each hypothesis"
+    cluster = report.believed[-1] if report.cluster < 0 else report.cluster
     past = {"filtered": report.filtered, "smoothed": report.smoothed}
     lines = [f"{chances}; {entropy}"]
     for name, matrix in past.items():
-        lines.append(
-            f"  {name:13} {spark(matrix, report.cluster)}  {_since(matrix, report.cluster)}"
-        )
+        lines.append(f"  {name:13} {spark(matrix, cluster)}  {_since(matrix, cluster)}")
     rounds = len(report.filtered)
-    return [*lines, f"  chance of cluster {report.cluster} in rounds 1-{rounds}; smoothed: {means}"]
+    return [*lines, f"  chance of cluster {cluster} in rounds 1-{rounds}; smoothed: {means}"]
 
 
 def spark(matrix: Matrix, cluster: int) -> str:
@@ -250,7 +274,7 @@ def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
     for report in sorted(reports, key=lambda report: -report.entropy):
         group = "–" if report.group is None else str(report.group)
         cluster = "–" if report.cluster < 0 else str(report.cluster)
-        chance = f"{report.probabilities.max():.0%}" if report.cluster >= 0 else "–"
+        chance = f"{report.probabilities[report.cluster]:.0%}" if report.cluster >= 0 else "–"
         line = f"{report.client:{width}}  {group:>{len(kind)}}  {cluster:>7}  {_stays(report):>11}"
         line += f"  {chance:>5}  {report.entropy:7.2f}"
         if report.scores:
@@ -265,7 +289,24 @@ def overview(reports: Sequence[ClientReport]) -> Iterator[str]:
         same = len(gained) - more - less
         yield ""
         yield f"against fedavg: {more} clients gain accuracy, {less} lose, {same} neither"
+    yield from _believed_elsewhere(reports)
     yield "for the report of one client: --client NAME or NUMBER"
+
+
+def _believed_elsewhere(reports: Sequence[ClientReport]) -> Iterator[str]:
+    """A line on clients whose most probable cluster is another one than theirs, if there are any.
+
+    Args:
+        reports: of all clients.
+    """
+    told = [
+        f"{report.client} (cluster {cluster}, {report.probabilities[cluster]:.0%})"
+        for report in reports
+        if (cluster := report.believed[-1]) not in (-1, report.cluster)
+    ]
+    if told:
+        others = ", ".join(told)
+        yield f"clusters of the leading hypothesis; another is most probable by belief for {others}"
 
 
 def _baseline(report: ClientReport) -> ModelScore | None:
@@ -276,7 +317,7 @@ def _baseline(report: ClientReport) -> ModelScore | None:
 
 
 def _stays(report: ClientReport) -> int:
-    """First round from which on the client has stayed in its cluster."""
-    clusters = report.clusters
+    """First round from which on the client has stayed in its cluster of the leading hypothesis."""
+    clusters = report.labels.tolist()
     moves = [n for n, cluster in enumerate(clusters, start=1) if cluster != clusters[-1]]
     return (moves[-1] if moves else 0) + 1

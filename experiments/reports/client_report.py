@@ -21,6 +21,7 @@ from bcfl.analysis import TrueGroups
 from bcfl.data import TEST, at_step, num_steps
 from bcfl.hypotheses import (
     UNSEEN,
+    LeadingClusters,
     Snapshot,
     ancestor_shares,
     cluster_numbers,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 BASELINE = "fedavg"
+TIED = 1e-6
+"""Difference of probabilities that are taken to be equal."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ class ClientReport:
         time_step: of its test samples, that of the last round; None where the data have one.
         num_samples: samples by view, over all time steps.
         classes: (classes,) int64 samples by class over all views, up to the last class present.
+        labels: (rounds,) int64 cluster after each round in the hypothesis that then was the most
+            probable, -1 before the client was seen.
         probabilities: (clusters,) association probabilities after the last round; zero if unseen.
         filtered: (rounds, clusters) association probabilities given the rounds up to each round.
         smoothed: (rounds, clusters) association probabilities of each round given all rounds.
@@ -86,6 +91,7 @@ class ClientReport:
     time_step: int | None
     num_samples: Mapping[str, int]
     classes: NDArray[np.int64]
+    labels: NDArray[np.int64]
     probabilities: Matrix
     filtered: Matrix
     smoothed: Matrix
@@ -96,18 +102,30 @@ class ClientReport:
 
     @property
     def cluster(self) -> int:
-        """Most probable cluster after the last round, -1 for a client never seen."""
-        return int(self.probabilities.argmax()) if self.probabilities.any() else UNSEEN
+        """Cluster in the leading hypothesis after the last round, -1 for none."""
+        return int(self.labels[-1])
+
+    @property
+    def believed(self) -> list[int]:
+        """Most probable cluster after each round, -1 before the client was seen.
+
+        Of equally probable ones, that of the leading hypothesis.
+        """
+        return [
+            _most_probable(row, label) if row.any() else UNSEEN
+            for row, label in zip(self.filtered, self.labels.tolist(), strict=True)
+        ]
 
     @property
     def entropy(self) -> float:
         """Entropy of the association after the last round, nats."""
         return max(float(entr(self.probabilities).sum()), 0.0)
 
-    @property
-    def clusters(self) -> list[int]:
-        """Most probable cluster after each round, -1 before the client was seen."""
-        return [int(row.argmax()) if row.any() else UNSEEN for row in self.filtered]
+
+def _most_probable(probabilities: Matrix, preferred: int) -> int:
+    most = int(probabilities.argmax())
+    tied = preferred >= 0 and probabilities[preferred] > probabilities[most] - TIED
+    return preferred if tied else most
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,6 +139,7 @@ class RunHistory:
         run: what it had learned by its newest checkpoint; its executor reaches the clients.
         clients: the clients' data of all time steps, in the order of the rows of all matrices.
         time_step: of the last round; its test samples are scored.
+        labels: (rounds, clients) int64 clusters in the leading hypothesis after each round.
         latest: (clients, clusters) association probabilities after the last round.
         filtered: (clients, clusters) probabilities after each round given the rounds so far.
         smoothed: (clients, clusters) probabilities of each round given all rounds.
@@ -135,6 +154,7 @@ class RunHistory:
     run: Run
     clients: Sequence[ClientData]
     time_step: int
+    labels: NDArray[np.int64]
     latest: Matrix
     filtered: Sequence[Matrix]
     smoothed: Sequence[Matrix]
@@ -187,7 +207,7 @@ class RunHistory:
             if index != row
         ]
         peers.sort(key=lambda p: (-round(p.latest, 6), -round(p.mean, 6), p.client))
-        labels = np.concatenate([view.targets.numpy() for view in data.views.values()])
+        targets = np.concatenate([view.targets.numpy() for view in data.views.values()])
         entropy, association_uncertainty = self._uncertainty(data)
         return ClientReport(
             client=data.client,
@@ -195,7 +215,8 @@ class RunHistory:
             concepts=_concepts(groups, data.client),
             time_step=self.time_step if num_steps(self.clients) > 1 else None,
             num_samples=_over_steps(data.num_samples),
-            classes=occurrences(labels),
+            classes=occurrences(targets),
+            labels=self.labels[:, row],
             probabilities=self.latest[row],
             filtered=np.array([matrix[row] for matrix in self.filtered]),
             smoothed=np.array([matrix[row] for matrix in self.smoothed]),
@@ -251,6 +272,7 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
         run=restored.run,
         clients=restored.clients,
         time_step=state.time_step(restored.clients),
+        labels=LeadingClusters.of(history).labels,
         latest=_wide(latest, filtered[-1].shape[1]),
         filtered=filtered,
         smoothed=smoothed,

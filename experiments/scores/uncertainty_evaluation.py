@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from bcfl import ClientData, Prediction, PredictionRule, Run
@@ -119,9 +118,8 @@ class UncertaintyEvaluation:
 
     @cached_property
     def _clusters(self) -> dict[str, int]:
-        """Most probable cluster of each client, -1 if it was never seen."""
-        rows = self.run.association_probabilities()
-        labels = np.where(rows.any(axis=1), rows.argmax(axis=1), UNSEEN)
+        """Cluster of each client in the leading hypothesis, -1 if it was never seen."""
+        labels = self.run.hypotheses.best.association.labels
         return dict(zip(self.run.clients, labels.tolist(), strict=True))
 
     @cached_property

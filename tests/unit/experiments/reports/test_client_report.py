@@ -149,7 +149,9 @@ def test_rounds_are_distributions_or_unseen_and_the_last_is_the_latest(history, 
             assert row.sum() == pytest.approx(float(report.client in seen[number]))
         assert np.allclose(report.filtered[-1], report.probabilities)
         assert np.allclose(report.smoothed[-1], report.probabilities)
-        assert (report.clusters[0] == -1) == (report.client not in seen[0])
+        assert (
+            (report.labels[0] == -1) == (report.believed[0] == -1) == (report.client not in seen[0])
+        )
         assert report.entropy == pytest.approx(entropy(report.probabilities))
 
 

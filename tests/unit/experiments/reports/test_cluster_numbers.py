@@ -78,6 +78,8 @@ def test_all_views_agree_with_the_labels_of_the_snapshots(run, states, histories
 def test_the_history_of_a_client_is_that_of_the_snapshots(run, histories, method):
     explained = read_history(run.path, Pair(method, 0))
     for row, report in enumerate(explained.client_reports()):
+        assert report.labels.tolist() == labels_of(histories[method])[:, row].tolist()
+        assert report.cluster == report.labels[-1]
         for number, snapshot in enumerate(histories[method]):
             rows = zip(snapshot.weights, snapshot.memberships, strict=True)
             expected = np.zeros(report.filtered.shape[1])

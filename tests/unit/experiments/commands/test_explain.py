@@ -1,0 +1,61 @@
+"""Clusters of `bcfl explain` are those of the leading hypothesis; other beliefs are told apart."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments.commands.explain import _how_sure, _where, overview
+from experiments.reports.client_report import ClientReport
+
+FILTERED = np.array([[0, 1], [0.45, 0.55], [0.6, 0.4], [0.7, 0.3], [0.5, 0.5], [0.53, 0.47]])
+REPORT = ClientReport(
+    client="client-3",
+    group=None,
+    concepts="",
+    time_step=None,
+    num_samples={},
+    classes=np.zeros(2, dtype=np.int64),
+    labels=np.ones(6, dtype=np.int64),
+    probabilities=FILTERED[-1],
+    filtered=FILTERED,
+    smoothed=FILTERED,
+    peers=(),
+    scores=(),
+    prediction_entropy=0.0,
+    association_uncertainty=0.0,
+)
+AGREEING = replace(REPORT, labels=np.array([1, 1, 0, 0, 0, 0]))
+
+
+def test_the_cluster_is_that_of_the_leading_hypothesis_where_another_is_more_probable():
+    assert REPORT.cluster == 1
+    assert REPORT.believed == [1, 1, 0, 0, 1, 0], "of a tie, the cluster of the hypothesis"
+    assert _where(REPORT) == [
+        "rounds 1-6 in cluster 1",
+        "  most probable by belief: rounds 3-4 cluster 0 (up to 70%) · round 6 cluster 0 (53%)",
+    ]
+    assert "chance of cluster 1 in rounds 1-6" in _how_sure(REPORT, False)[-1]
+
+
+def test_where_belief_agrees_there_is_one_history():
+    assert _where(AGREEING) == ["rounds 1-2 in cluster 1 · rounds 3-6 in cluster 0"]
+
+
+def test_a_client_that_the_leading_hypothesis_has_not_seen_is_told_by_belief():
+    unseen = replace(REPORT, labels=np.full(6, -1))
+    assert _where(unseen)[0] == "rounds 1-6 not seen"
+    assert "chance of cluster 0 in rounds 1-6" in _how_sure(unseen, False)[-1]
+
+
+@pytest.mark.parametrize(
+    ("report", "row", "others"),
+    [
+        (REPORT, ["1", "1", "47%"], ["client-3 (cluster 0, 53%)"]),
+        (AGREEING, ["0", "3", "53%"], []),
+    ],
+)
+def test_the_table_has_that_cluster_since_when_and_how_probable_it_is(report, row, others):
+    _, line, *told = overview([report])
+    assert line.split()[2:5] == row
+    assert [text.rpartition(" for ")[2] for text in told[:-1]] == others
