@@ -318,14 +318,16 @@ class Federation:
                 was planned for, or `state` is of other clients, another number of parameters,
                 another dtype, another seed or another kind of policy; or no client could answer
                 anything, in any round; or code of the network raised the same exception for every
-                client in the first round, which is the cause of this error; or the method asks for
+                client in the first round, or in the test after it, which is the cause of this
+                error; or the method asks for
                 what `privacy` doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:
             UntrainedWarning: clients failed, and none sent a usable model in any round, or none was
                 asked to train.
-            FailingClientWarning: a client's work failed in every round that it took part in.
+            FailingClientWarning: a client's work, or its test, failed in every round that it took
+                part in.
             OtherMethodWarning: `state` is of a method of another name with the same kind of policy.
 
         Example:

@@ -91,7 +91,9 @@ def samples_and_columns(
     part, join = ("batch", np.concatenate) if is_loader(source) else ("sample", np.stack)
     reader = Reader(kind_of(source), part)
     items = source if part == "batch" else source.samples
-    x, y = zip(*(_pair(reader, index, item) for index, item in reader.each(items)), strict=True)
+    hint = "; arrays: ClientData.from_arrays" * _are_arrays(source)
+    pairs = (_pair(reader, index, item, hint) for index, item in reader.each(items))
+    x, y = zip(*pairs, strict=True)
     return _joined(x, join), _joined(y, join), ()
 
 
@@ -101,14 +103,31 @@ def _has_columns(source: Any) -> bool:  # noqa: ANN401
     return is_named(source)
 
 
-def _pair(reader: Reader, index: int, sample: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def _are_arrays(source: Any) -> bool:  # noqa: ANN401
+    """Whether a source seems to be arrays, or a pair of them, in place of samples."""
+    if kind_of(source) not in ("tuple", "list", "ndarray"):
+        return False
+    first = source[0]
+    return not isinstance(first, tuple | list) or (len(source) == 2 and len(first) != 2)
+
+
+def _pair(
+    reader: Reader,
+    index: int,
+    sample: Any,  # noqa: ANN401
+    hint: str,
+) -> tuple[Any, Any]:
     if not isinstance(sample, tuple | list) or len(sample) != 2:
-        are_arrays = reader.kind in ("tuple", "list", "ndarray")
+        got = type(sample).__name__
+        if isinstance(sample, tuple | list):
+            got = f"a {got} of {len(sample)}"
+            of = ".dataset" * (reader.part == "batch")
+            more = f"; those of more parts: `[(x, y) for x, y, *_ in data{of}]`"
+            hint = hint or more * (len(sample) > 2)
         names = f" with {list(sample)[:5]}" if isinstance(sample, dict) else ""
         raise TypeError(
-            f"data must be pairs of an input and a target, got {type(sample).__name__} as "
-            f"{reader.part} {index} of {reader.kind}"
-            + (names or "; arrays: ClientData.from_arrays" * are_arrays)
+            f"data must be pairs of an input and a target, got {got} as {reader.part} {index} of "
+            f"{reader.kind}{names or hint}"
         )
     return reader.at(index, as_array, sample[0]), reader.at(index, as_array, sample[1])
 

@@ -7,10 +7,10 @@ from bcfl.rounds import checkpoint
 from bcfl.rounds.arguments import SameStartWarning
 from bcfl.rounds.checkpoint import CheckpointError
 from bcfl.rounds.evaluation import STATISTICS, evaluate, evaluate_finetuned, served_mixture
-from bcfl.rounds.ledger import Ledger
+from bcfl.rounds.ledger import Ledger, failed_in_test, with_remedy
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants, server_round
-from bcfl.rounds.running import FailingClientWarning, UntrainedWarning, with_remedy
+from bcfl.rounds.running import FailingClientWarning, UntrainedWarning
 from bcfl.rounds.state import FederationState, OtherMethodWarning, RoundRecord, initial_state
 from bcfl.rounds.targets import OutputsWarning, TargetsWarning
 
@@ -31,6 +31,7 @@ __all__ = [
     "checkpoint",
     "evaluate",
     "evaluate_finetuned",
+    "failed_in_test",
     "initial_state",
     "participants",
     "served_mixture",

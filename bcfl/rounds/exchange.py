@@ -16,12 +16,13 @@ from bcfl.protocol.requests import (
     Exchange,
     Replies,
     Request,
+    Score,
     Steps,
     Train,
     checked_exchange,
 )
 from bcfl.protocol.statistics.loss import LossSum
-from bcfl.rounds.ledger import Cached, Ledger
+from bcfl.rounds.ledger import Cached, Ledger, told, with_remedy
 from bcfl.rounds.validation import checked
 
 Result = TypeVar("Result")
@@ -57,31 +58,35 @@ class RoundExchange:
         """Run a generator of exchanges to its end."""
         return run_exchanges(steps, self._answer)
 
-    def check_not_all_failed(self, num_clients: int) -> None:
+    def check_not_all_failed(self, num_clients: int, *, tests: bool = False) -> None:
         """Check that the user's code has not failed in the same way for all clients.
 
-        Nothing can come of rounds in which it does. Clients that gave no answer do not count, and a
-        single one of several does not speak for all.
+        Nothing can come of rounds in which it does, or no scores where it fails in tests. Clients
+        that gave no answer do not count, and a single one of several does not speak for all.
 
         Args:
             num_clients: clients of the federation.
+            tests: whether these are the exchanges of tests.
 
         Raises:
-            ValueError: no model was trained, and the work for each client that was asked raised an
-                exception of one type at one place outside this library.
+            ValueError: no model was trained, or tested, and the work for each client that was asked
+                raised an exception of one type at one place outside this library.
         """
         failed = {r: f for r, f in self._failures.items() if f.kind != "missing"}
         asked = {r.client for r in (*self._answers, *failed) if not isinstance(r, Describe)}
-        crashes = {r.client: f for r, f in failed.items() if f.error is not None}
-        alike = {(type(f.error), f.text.partition(":")[0], f.place) for f in crashes.values()}
-        trained = any(isinstance(request, Train) for request in self._answers)
-        if trained or len(alike) != 1 or asked != set(crashes) or len(asked) < min(2, num_clients):
+        crashes = {r.client: (r, f) for r, f in failed.items() if f.error is not None}
+        alike = {(type(f.error), f.text.partition(":")[0], f.place) for _, f in crashes.values()}
+        done = any(isinstance(request, Score if tests else Train) for request in self._answers)
+        if done or len(alike) != 1 or asked != set(crashes) or len(asked) < min(2, num_clients):
             return
-        first = crashes[min(crashes)]
+        request, first = crashes[min(crashes)]
         who = f"all {len(asked)} clients" if len(asked) > 1 else "the only client"
+        work = "the test after the first round" if tests else "the first round"
+        vain = "predictions have no scores" if tests else "nothing can be learnt"
+        without = "; Federation(..., evaluate=False) runs without tests" * tests
         raise ValueError(
-            f"{who} that took part in the first round failed{' alike' * (len(asked) > 1)}, so that "
-            f"nothing can be learnt; {min(crashes)}: {first.text}"
+            f"{who} that took part in {work} failed{' alike' * (len(asked) > 1)}, so that {vain}; "
+            f"{with_remedy(f'{min(crashes)}: {told(request, first)}')}{without}"
         ) from first.error
 
     def lasting(self, keys: Collection[str]) -> dict[Request, LossSum]:
@@ -140,7 +145,7 @@ class RoundExchange:
         """Store an answer part by part, or the failure."""
         parts = request.parts()
         if isinstance(outcome, Failure):
-            self.ledger.failures.append(f"{request.client}: {outcome.text} ({outcome.kind})")
+            self.ledger.fail(request, outcome)
             self._failures.update(dict.fromkeys(parts, outcome))
         else:
             self.ledger.receive(request, self._model, outcome)

@@ -276,6 +276,12 @@ def _of_integers(targets: Tensor) -> str:
 
 def _class_trouble(targets: Tensor, outputs: int) -> str:
     lowest, highest = targets.min().item(), targets.max().item()
+    if outputs == 1 and lowest == 0 < highest and not targets.is_floating_point():
+        return (
+            f"targets are classes from 0 to {highest} ({targets.dtype})"
+            f"{_too_few_outputs(targets, outputs)}, so that a binary classifier has two"
+            f"{_of_numbers(targets)}"
+        )
     if targets.is_floating_point() or lowest < 0 or highest >= outputs:
         return (
             f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "

@@ -8,14 +8,70 @@ from typing import TypeAlias
 
 from bcfl.architecture.layout import Slot
 from bcfl.architecture.model import Model
+from bcfl.data.names import TEST
 from bcfl.executors import releases
 from bcfl.hypotheses.posterior import Block, Posterior
-from bcfl.protocol.answers import Trained
+from bcfl.protocol.answers import Failure, Trained
 from bcfl.protocol.requests import Describe, Request, Score, Train
 from bcfl.protocol.statistics.statistic import FLOAT_BYTES, NUMBER_BYTES
 
 Cached: TypeAlias = tuple[str, str]
 """A client, and the key of a block that it keeps."""
+
+NUMBERS = (
+    "; numbers that leave the range of floats often come from inputs that are not scaled, or from "
+    "a learning rate that is too large: scale inputs to about 0 to 1, or lower "
+    "Objective(learning_rate=...), which is learning_rate of [training] in scenario files"
+)
+"""What to do about numbers that are unusable."""
+INDICES = (
+    "; indices must be at least 0 and, where nn.Embedding looks them up, below its `num_embeddings`"
+)
+"""What to do about indices that are out of range."""
+TESTED = "when tested on view "
+
+
+def told(request: Request, failure: Failure) -> str:
+    """What a client failed to do, without its name.
+
+    Args:
+        request: what it was asked.
+        failure: why it gave no usable answer; where the cause is its own work, the text says in
+            which kind of work.
+    """
+    own = failure.kind in ("crashed", "invalid")
+    return f"{failure.text}, {_work(request)}" if own else failure.text
+
+
+def _work(request: Request) -> str:
+    match request:
+        case Train(views=views):
+            return f"when training on view {' and '.join(map(repr, views))}"
+        case Score(view=view) if view == TEST:
+            return f"{TESTED}{view!r}"
+        case Score(view=view):
+            return f"when scoring models on view {view!r}"
+        case Describe():
+            return "when describing its samples"
+
+
+def failed_in_test(failure: str) -> bool:
+    """Whether a client failed in the test of what it is served, and not in training or scoring.
+
+    Args:
+        failure: of a client, as in `bcfl.rounds.Ledger.failures`.
+    """
+    return f", {TESTED}" in failure
+
+
+def with_remedy(failure: str) -> str:
+    """A failure, with the usual remedy where it is one of numbers or of indices.
+
+    Args:
+        failure: of a client, as in `bcfl.rounds.Ledger.failures`.
+    """
+    indices = "IndexError: index out of range in self" in failure
+    return failure + NUMBERS * failure.endswith("(invalid)") + INDICES * indices
 
 
 @dataclass(kw_only=True)
@@ -36,7 +92,8 @@ class Ledger:
         parameters_run: parameters of the networks that clients evaluated or trained, each distinct
             block once per client and round.
         bytes_up: payload of the clients' answers, except those that they keep.
-        failures: one sentence for each request that got no usable answer.
+        failures: one sentence for each request that got no usable answer, those of tests included;
+            where a client's own work failed, it says in training, in a test or in scoring.
         seconds: wall-clock time by phase.
         releases: how often each client releases something of its training samples, if it
             randomises what it sends; evaluation and beliefs are counted too.
@@ -104,6 +161,15 @@ class Ledger:
                 self._download(request, models)
                 for key in request.models if request.statistic.reads_precision else ():
                     self._send_precision(request.client, key, models)
+
+    def fail(self, request: Request, failure: Failure) -> None:
+        """Note that a request got no usable answer.
+
+        Args:
+            request: the request.
+            failure: why.
+        """
+        self.failures.append(f"{request.client}: {told(request, failure)} ({failure.kind})")
 
     def release(self, counts: Mapping[str, int]) -> None:
         """Count what clients release.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from bcfl.architecture.model import Model
 from bcfl.data.names import TEST, TRAIN, VALIDATION
@@ -27,7 +27,6 @@ from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.seeds import generator
 from bcfl.trackers.tracker import stepped
 
-Result = TypeVar("Result")
 LAST_ROUNDS = 3
 """Rounds at the end of a run whose mean is reported, as far as they are of the last time step;
 clients of `finetuned` methods fine-tune for the test of each of them."""
@@ -144,8 +143,8 @@ def server_round(
         The state after the round, and what happened in it.
 
     Raises:
-        ValueError: it is the first round, no model was trained, and the user's code raised the same
-            exception in the work for every client; the cause is the first of these.
+        ValueError: it is the first round, no model was trained, or none tested, and the user's code
+            raised the same exception in the work for every client; the cause is the first of these.
     """
     started = perf_counter()
     round = state.round
@@ -177,7 +176,10 @@ def server_round(
     testing = perf_counter()
     tested = _tested(client_info, clients) if config.evaluate else ()
     testing_steps = _testing(method, model, hypotheses, tested, config.reported(round))
-    evaluations, tests = _evaluate(executor, model, testing_steps, round)
+    testing_exchange = RoundExchange(executor, model, round)
+    evaluations, tests = testing_exchange.drive(testing_steps), testing_exchange.ledger
+    if round == 0:
+        testing_exchange.check_not_all_failed(len(clients), tests=True)
     ledger.failures += tests.failures
     ledger.release(tests.releases)
     if config.objectives:
@@ -273,14 +275,6 @@ def _testing(
     else:
         steps = evaluate(hypotheses, clients, model, method.pooling)
     return (yield from steps)
-
-
-def _evaluate(
-    executor: Executor, model: Model, testing: Steps[Result], round: int
-) -> tuple[Result, Ledger]:
-    """Evaluations, and their exchange's ledger, which is not the round's."""
-    exchange = RoundExchange(executor, model, round)
-    return exchange.drive(testing), exchange.ledger
 
 
 def _can_record(method: Method, model: Model) -> bool:

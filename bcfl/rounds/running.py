@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from bcfl.architecture.model import Model
 from bcfl.executors import Executor, check_covered
+from bcfl.rounds.ledger import failed_in_test, with_remedy
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, server_round
 from bcfl.rounds.state import FederationState, RoundRecord
 
 OWN_FAULTS = ("(crashed)", "(invalid)")
 """Ends of failures that are due to a client's own work."""
-
-REMEDY = (
-    "; numbers that leave the range of floats often come from inputs that are not scaled, or from "
-    "a learning rate that is too large: scale inputs to about 0 to 1, or lower "
-    "Objective(learning_rate=...), which is learning_rate of [training] in scenario files"
-)
-"""What to do about numbers that are unusable."""
 
 SHOWN = 5
 """Clients that a warning names at most."""
@@ -36,7 +30,7 @@ class UntrainedWarning(UserWarning):
 
 
 class FailingClientWarning(UserWarning):
-    """A client's work crashed, or was unusable, in every round that it took part in."""
+    """A client's work, or its test, failed in every round that it took part in."""
 
 
 def run_rounds(
@@ -116,30 +110,34 @@ def _warned_untrained(
 
 
 def _warn_of_failing(records: Sequence[RoundRecord]) -> None:
-    """Warn of clients whose own work failed in each round that they took part in."""
+    """Warn of clients whose own work, or test, failed in each round that they took part in."""
     failing: dict[str, str] = {}
+    untested: dict[str, str] = {}
     for client in sorted({client for record in records for client in record.participants}):
         taken = [record.failures_of(client) for record in records if client in record.participants]
         own = [[text for text in texts if text.endswith(OWN_FAULTS)] for texts in taken]
-        if all(own):
-            failing[client] = own[0][0]
+        work = [[text for text in texts if not failed_in_test(text)] for texts in own]
+        if all(work):
+            failing[client] = work[0][0]
+        elif all(own):
+            untested[client] = next(text for texts in own for text in texts if failed_in_test(text))
+    rounds = "in the only round" if len(records) == 1 else "in each round that they took part in"
     if failing:
-        named, more = list(failing)[:SHOWN], len(failing) - SHOWN
-        who = ", ".join(map(repr, named)) + (f" and {more} more" if more > 0 else "")
-        rounds = (
-            "in the only round" if len(records) == 1 else "in each round that they took part in"
+        _warn(f"clients that failed {rounds}: {_named(failing)}", FailingClientWarning)
+    if untested:
+        message = f"clients whose test failed {rounds}: {_named(untested)}"
+        scores = (
+            "; their training does not depend on it, but scores of predictions are without them, "
+            "and NaN where no client could be tested"
         )
-        message = f"clients that failed {rounds}: {who}; {with_remedy(failing[named[0]])}"
-        _warn(message, FailingClientWarning)
+        _warn(message + scores, FailingClientWarning)
 
 
-def with_remedy(failure: str) -> str:
-    """A failure, with the usual remedy where it is one of numbers.
-
-    Args:
-        failure: of a client, as in `bcfl.rounds.Ledger.failures`.
-    """
-    return failure + REMEDY if failure.endswith("(invalid)") else failure
+def _named(failures: Mapping[str, str]) -> str:
+    """The first of some clients, and the failure of the first one."""
+    named, more = list(failures)[:SHOWN], len(failures) - SHOWN
+    who = ", ".join(map(repr, named)) + (f" and {more} more" if more > 0 else "")
+    return f"{who}; {with_remedy(failures[named[0]])}"
 
 
 def _warn(message: str, category: type[UserWarning]) -> None:

@@ -19,6 +19,11 @@ SMALL_SCALE = 16
 PARTS = ("training", "test")
 MOST_CHANNELS = 4
 """An axis of at most this size holds channels."""
+NUMBERED = (
+    "number the labels `y` of training and test samples together before they are saved: "
+    "`classes, y = numpy.unique(y, return_inverse=True)`"
+)
+"""What to do about labels that are text, or integers with gaps."""
 
 
 class DataError(ValueError):
@@ -247,6 +252,7 @@ def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.gene
     if targets.dtype.kind not in "ui":
         raise DataError(
             f"dataset {what}: labels must be integers 0 to k - 1, got type {targets.dtype}"
+            f"{_as_integers(targets)}"
         )
     _check_finite(what, inputs)
 
@@ -258,13 +264,38 @@ def _check_finite(what: str, inputs: NDArray[Any]) -> None:
         raise DataError(f"dataset {what}: {error}") from None
 
 
+def _as_integers(labels: NDArray[np.generic]) -> str:
+    """What to do, before they are saved, about labels that are no integers."""
+    if labels.dtype.kind == "b" or _are_whole(labels):
+        return "; save `y.astype(int)` in place of such labels `y`"
+    if labels.dtype.kind == "f":
+        return "; numbers to predict (regression) are for bcfl.ClientData.from_arrays in Python"
+    return f"; {NUMBERED}"
+
+
+def _are_whole(labels: NDArray[Any]) -> bool:
+    """Whether floating-point numbers, or text of numbers, are integers."""
+    try:
+        numbers = labels.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return bool((numbers == np.round(numbers)).all())
+
+
+def _from_zero(present: NDArray[np.int64]) -> str:
+    """What to do, before they are saved, about labels that are not 0 to k - 1."""
+    if np.array_equal(present, np.arange(1, len(present) + 1)):
+        return "classes are counted from 0: save `y - 1` in place of such labels `y`, in all parts"
+    return NUMBERED
+
+
 def _num_classes(name: str, targets: NDArray[np.int64]) -> int:
     present = np.unique(targets)
     if not np.array_equal(present, np.arange(len(present))):
         shown = ", ".join(map(str, present[:6])) + (", ..." if len(present) > 6 else "")
         raise DataError(
             f"dataset {name!r}: labels must be the integers 0 to k - 1, each of them present, "
-            f"got {len(present)} distinct ones: {shown}"
+            f"got {len(present)} distinct ones: {shown}; {_from_zero(present)}"
         )
     return len(present)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from bcfl.rounds import failed_in_test
 from experiments.config.variants import Variant, flattened
 from experiments.reports.galleries.client_gallery import divided_clients
 from experiments.reports.round_history import Histories
@@ -75,21 +76,33 @@ def notes(run: RunFolder, histories: Histories) -> list[str]:
 
 
 def failure_warnings(run: RunFolder) -> list[str]:
-    """Clients without a usable answer in every round in which any client failed.
+    """Clients without a usable answer in every round, and those whose test failed in every round.
 
     A client counts where a failure names it in each round of a method and seed.
     """
-    never: dict[str, set[str]] = {}
+    told = []
+    if found := _in_every_round(run, _failed_clients):
+        told.append(
+            f"Clients that failed in every round: {found}. What a method shows for them is the "
+            "model they were sent, not what they trained."
+        )
+    if found := _in_every_round(run, _untested_clients):
+        told.append(
+            f"Clients whose test failed in every round: {found}. The scores of predictions of a "
+            "method are without them."
+        )
+    return told
+
+
+def _in_every_round(run: RunFolder, named: Callable[[Round], set[str]]) -> str:
+    """Clients that each round of a seed names, by method; empty where there are none."""
+    always: dict[str, set[str]] = {}
     for method in run.methods:
         for rounds in run.rounds[method].values():
-            never.setdefault(method, set()).update(set.intersection(*map(_failed_clients, rounds)))
-    found = [f"{_few(sorted(clients))} ({method})" for method, clients in never.items() if clients]
-    if not found:
-        return []
-    return [
-        f"Clients that failed in every round: {'; '.join(found)}. What a method shows for them is "
-        "the model they were sent, not what they trained."
-    ]
+            always.setdefault(method, set()).update(set.intersection(*map(named, rounds)))
+    return "; ".join(
+        f"{_few(sorted(clients))} ({method})" for method, clients in always.items() if clients
+    )
 
 
 def untrained_methods(run: RunFolder) -> list[str]:
@@ -174,8 +187,14 @@ def first_seen(labels: Sequence[int]) -> list[int]:
 
 
 def _failed_clients(entry: Mapping[str, Any]) -> set[str]:
-    """Clients that the failures of a round name."""
-    return {text.partition(":")[0] for text in entry.get("failures") or ()}
+    """Clients that the failures of a round name, those of tests left out."""
+    told = entry.get("failures") or ()
+    return {text.partition(":")[0] for text in told if not failed_in_test(text)}
+
+
+def _untested_clients(entry: Mapping[str, Any]) -> set[str]:
+    """Clients whose test failed in a round, by its failures."""
+    return {text.partition(":")[0] for text in entry.get("failures") or () if failed_in_test(text)}
 
 
 def _few(names: list[str]) -> str:

@@ -295,8 +295,8 @@ def test_a_failed_training_is_reported_once_for_all_hypotheses(rounds):
     _, records = rounds("bcfl-mh-3", TRAINING_LIES["NaN parameter"], count=1)
     (failure,) = {text for text in records[0].ledger.failures if "mean" in text}
     assert (
-        failure
-        == f"{LIAR}: client {LIAR!r} sent a trained model whose mean is not finite (invalid)"
+        failure == f"{LIAR}: client {LIAR!r} sent a trained model whose mean is not finite, "
+        "when training on view 'train' (invalid)"
     )
     assert len(records[0].ledger.failures) == len(set(records[0].ledger.failures)) or (
         records[0].ledger.trainings_run > 6

@@ -18,7 +18,7 @@ from bcfl import ClientData, View
 from bcfl.executors import ExecutorConfig
 from bcfl.executors.attempts import attempted
 from bcfl.protocol.answers import TracebackText
-from bcfl.rounds import UntrainedWarning
+from bcfl.rounds import FailingClientWarning, UntrainedWarning
 
 MARK = 777.0
 
@@ -141,6 +141,62 @@ def test_a_network_that_fails_for_all_clients_ends_the_run(
         prepared.run(rounds=2)
     assert type(told.value.__cause__) is cause
     assert "in forward" in "".join(format_exception(told.value.__cause__))
+
+
+class Untested(nn.Module):
+    """Raises an error on some samples of a test, in evaluation mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, x):
+        if not self.training and len(x) > 5 and self.fails(x):
+            raise OfTwo("one", "two")
+        return self.last(x)
+
+    def fails(self, x):
+        return True
+
+
+@pytest.mark.parametrize("executor", ["loop", "batched"])
+@pytest.mark.filterwarnings("ignore:.*one client at a time:RuntimeWarning")
+def test_a_network_that_fails_in_all_tests_ends_the_run_after_the_first_round(
+    clients, mlp, federation, executor
+):
+    prepared = federation(clients(2), mlp(Untested), "fedavg", executor=executor)
+    words = (
+        r"all 2 clients .* the test after the first round failed alike, so that predictions have "
+        r"no scores; c0: OfTwo: one and two, at .*:\d+ in forward, when tested on view 'test'; "
+        r".*evaluate=False"
+    )
+    with pytest.raises(ValueError, match=words) as told:
+        prepared.run(rounds=2)
+    assert type(told.value.__cause__) is OfTwo
+    untested = federation(clients(2), mlp(Untested), "fedavg", executor=executor, evaluate=False)
+    assert len(untested.run(rounds=2).records) == 2
+    first = untested.run(rounds=1).state
+    with pytest.warns(FailingClientWarning, match=r"whose test failed in the only round"):
+        prepared.run(rounds=2, state=first)
+
+
+def test_a_client_whose_test_fails_is_told_apart_from_one_whose_training_fails(
+    clients, arrays, mlp, federation, failures
+):
+    class Raising(Untested):
+        def fails(self, x):
+            return bool((x == MARK).any())
+
+    x, y, _ = arrays()[2]
+    x[35] = MARK
+    others = [data for data in clients() if data.client != "c2"]
+    given = [*others, ClientData.from_arrays("c2", (x[:30], y[:30]), (x[30:], y[30:]))]
+    words = r"clients whose test failed in each .*: 'c2'; c2: .*; their training does not depend on"
+    with pytest.warns(FailingClientWarning, match=words) as told:
+        run = federation(given, mlp(Raising), "fedavg", executor="loop").run(rounds=2)
+    assert len(told) == 1
+    assert all(text.endswith(", when tested on view 'test' (crashed)") for text in failures(run))
+    assert run.records[-1].evaluations.keys() == {"c0", "c1", "c3", "c4", "c5"}
 
 
 def test_some_clients_that_fail_alike_do_not_end_the_run(

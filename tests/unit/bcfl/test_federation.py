@@ -352,8 +352,10 @@ def test_model_and_method_in_each_others_place_are_told(linear, clients, method)
 
 
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
-    with pytest.raises(TypeError, match=r"got 'bcfl-g'; by its name: bcfl.methods.build\('bcfl-g'"):
-        Federation(clients, linear, "bcfl-g")
+    for given, known in (("bcfl-g", "bcfl-g"), ("wecf", "wecfl"), ("ifca-cam", "ifca-cam")):
+        words = rf"got '{given}'; by its name: bcfl.methods.build\('{known}'\)"
+        with pytest.raises(TypeError, match=words):
+            Federation(clients, linear, given)
 
 
 @pytest.mark.parametrize("threads", [0, -1, "two"])

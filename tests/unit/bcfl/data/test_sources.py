@@ -97,7 +97,7 @@ def test_columns_are_chosen_by_name():
         (Short(X, Y), ValueError, "numbered from 0, but sample 6 of Short raised IndexError"),
         ([], ValueError, "at least one sample"),
         ([X[0], X[1]], TypeError, "pairs of an input and a target, got Tensor as sample 0 of list"),
-        ([(X[0], 0), (X[1], 0, 1)], TypeError, "got tuple as sample 1 of list"),
+        ([(X[0], 0), (X[1], 0, 1)], TypeError, r"got a tuple of 3 as sample 1 of list; those of"),
         ([(X[0], 0), ([[1.0], [1.0, 2.0]], 0)], ValueError, "sample 1 of list raised ValueError"),
         ([(X[0], 0), (X, 0)], ValueError, r"agree in shape, got \[\(2,\), \(6, 2\)\]; pad or crop"),
         ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
@@ -332,6 +332,20 @@ def test_missing_numbers_of_a_column_are_told_with_their_sample(kind):
     for column, what in (("b", "column 'b' of the inputs"), ("label", "targets")):
         with pytest.raises(ValueError, match=rf"{what} must .* 1 of 6 samples, .* in sample 4 \("):
             ClientData.from_dataset("a", FRAME.assign(**{column: values}))
+
+
+def test_samples_of_more_parts_are_told_with_their_number():
+    triples = [(x, y, index) for index, (x, y) in enumerate(zip(X, Y, strict=True))]
+    more = r"; those of more parts: `\[\(x, y\) for x, y, \*_ in data"
+    for source, got in (
+        (triples, r"got a tuple of 3 as sample 0 of list" + more + r"\]`$"),
+        (DataLoader(triples), r"of 3 as batch 0 of DataLoader" + more + r"\.dataset\]`$"),
+    ):
+        with pytest.raises(TypeError, match=got):
+            ClientData.from_dataset("a", source)
+    for arrays in ((X, Y), [X.tolist(), Y.tolist()], X.numpy()):
+        with pytest.raises(TypeError, match=r"arrays: ClientData\.from_arrays$"):
+            ClientData.from_dataset("a", arrays)
 
 
 def test_the_targets_are_not_among_the_inputs():

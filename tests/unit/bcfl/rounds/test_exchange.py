@@ -10,6 +10,7 @@ from bcfl.protocol.answers import Failure, Trained
 from bcfl.protocol.requests import Describe, Exchange, Score, Train
 from bcfl.protocol.statistics.loss import LossSum
 from bcfl.rounds.exchange import RoundExchange
+from bcfl.rounds.ledger import failed_in_test, with_remedy
 
 OBJECTIVE = Objective()
 
@@ -115,7 +116,35 @@ def test_a_failure_is_reported_once_and_not_asked_again(talk):
     replies, ledger = talk(executor, scores, scores, [Score(client="a", models=("m",))])
     assert executor.batches == [tuple(scores)]
     assert [set(r) for r in replies] == [{scores[1]}, {scores[1]}, set()]
-    assert ledger.failures == ["a: out of memory (crashed)"]
+    assert ledger.failures == ["a: out of memory, when scoring models on view 'train' (crashed)"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "work"),
+    [
+        (Train("a", "k", OBJECTIVE), "when training on view 'train'"),
+        (Train("a", "k", OBJECTIVE, views=("train", "memory")), "on view 'train' and 'memory'"),
+        (
+            Score(client="a", models=("k",), view="validation"),
+            "scoring models on view 'validation'",
+        ),
+        (Score(client="a", models=("k",), view="test"), "when tested on view 'test'"),
+        (Describe("a"), "when describing its samples"),
+    ],
+)
+def test_a_failure_says_in_which_kind_of_work(talk, request_, work):
+    _, ledger = talk(Recording(failing=("a",)), [request_])
+    (failure,) = ledger.failures
+    assert failure.startswith("a: out of memory, ")
+    assert failure.endswith(f"{work} (crashed)")
+    assert failed_in_test(failure) == ("test" in work)
+
+
+def test_failures_have_the_usual_remedy():
+    index = "a: IndexError: index out of range in self, at net.py:5 in forward, when ... (crashed)"
+    assert "below its `num_embeddings`" in with_remedy(index)
+    assert "scale inputs" in with_remedy("a: the mean is not finite (invalid)")
+    assert with_remedy("a: KeyError: 1 (crashed)") == "a: KeyError: 1 (crashed)"
 
 
 def test_a_request_without_an_answer_is_missing(talk):

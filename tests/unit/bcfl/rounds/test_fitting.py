@@ -51,6 +51,13 @@ def test_a_list_of_classes_has_one_for_each_output(linear, classes):
         fitted(data, linear, torch.float32)
 
 
+def test_binary_classifiers_with_one_output_are_told_to_have_two(linear):
+    one = replace(linear, build=lambda: torch.nn.Linear(3, 1), num_outputs=1)
+    words = r"classes from 0 to 1 .* has 1 output, .* \(2 here\), so that a binary .* has two; num"
+    with pytest.raises(ValueError, match=words):
+        with_targets(one, [0, 1, 1])
+
+
 def test_whole_numbers_to_be_predicted_are_told_to_become_floats(linear, regression):
     one = replace(linear, build=lambda: torch.nn.Linear(3, 1), num_outputs=1)
     labels, words = replace(regression, likelihood="bernoulli"), r"\(regression\): .targets\.asty"

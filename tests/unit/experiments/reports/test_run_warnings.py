@@ -35,6 +35,14 @@ def test_clients_that_failed_in_every_round_are_named(make_run):
     assert failure_warnings(run) == []
 
 
+def test_clients_whose_test_failed_in_every_round_are_trained(make_run):
+    failures = [f"client-{c}: late, when tested on view 'test' (crashed)" for c in range(9)]
+    run = RunFolder.read(make_run(methods=["ifca"], failures=failures))
+    (text,) = failure_warnings(run)
+    assert text.startswith("Clients whose test failed in every round: client-0, client-1")
+    assert untrained_methods(run) == []
+
+
 def test_methods_without_any_trained_model_are_named(make_run):
     run = RunFolder.read(make_run(methods=["ifca", "wecfl"], failures=[]))
     assert untrained_methods(run) == []
