@@ -103,8 +103,9 @@ def association_graph(
     """Clients, joined by the probability of sharing a cluster, as believed after one round.
 
     Node attributes: `cluster` (most probable cluster of the leading hypothesis, -1 if never seen)
-    and, where known, `group` (true group), and `concepts` where it changes over time steps (those
-    of all steps as text, such as `0 1 1`). Edge attributes: `probability`, mixed over hypotheses
+    and, where known, `group` (true group; in a stream the concept at the time step of the last
+    round), and `concepts` where it changes over time steps (those of all steps as text, such as
+    `0 1 1`). Edge attributes: `probability`, mixed over hypotheses
     pair by pair, and `weight`, the same, by the name that programs for graphs look for. The graph's
     `edges` says of which round the belief is.
 

@@ -158,7 +158,10 @@ def graph(
     out: Annotated[Path | None, typer.Option(help="File; standard output if left out.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Write the association graph of a run for networkx, Gephi or the web."""
+    """Write the association graph of a run for networkx, Gephi or the web.
+
+    The group of a client is its true group, in a stream its concept in the last round.
+    """
     del debug
     if not 0 <= min_probability <= 1:
         raise ValueError(f"--min-probability must lie between 0 and 1, got {min_probability}")
