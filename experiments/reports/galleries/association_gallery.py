@@ -106,7 +106,9 @@ def _pairs(run: RunFolder) -> Picture | None:
     scores = {m: [pairs.association_scores(*draw) for draw in known[m]] for m in bins}
     shown = {m: found for m, found in bins.items() if not _is_perfect(found)}
     stream = Stream.of(run)
-    perfect = _perfect_note({m: rows for m, rows in scores.items() if m not in shown}, stream.kind)
+    alike = all((found.observed == 1).all() for found in bins.values())
+    certain = {m: rows for m, rows in scores.items() if m not in shown}
+    perfect = _perfect_note(certain, stream.kind, alike=alike)
     if not shown:
         return Picture("", perfect)
     notes = {
@@ -115,9 +117,15 @@ def _pairs(run: RunFolder) -> Picture | None:
         for m in shown
     }
     group = "concept" if stream.concepts else "group"
+    look = (
+        f"All pairs are of one {stream.kind}, so that all points lie at a share of 1: look for "
+        "points far to the left (pairs parted too confidently)."
+        if alike
+        else "Look for points below the diagonal at the right (pairs joined too confidently) and "
+        "above it at the left (pairs parted too confidently)."
+    )
     caption = (
-        "Look for points below the diagonal at the right (pairs joined too confidently) and above "
-        "it at the left (pairs parted too confidently). Above each panel: log loss (nats per pair, "
+        f"{look} Above each panel: log loss (nats per pair, "
         "of probabilities between 0.000001 and 0.999999) and expected calibration error, mean over "
         "seeds (in parentheses the lowest and highest). The pairs in a bin are those of all seeds; "
         "bars: 90 % intervals of a bootstrap over clients."
@@ -142,17 +150,25 @@ def _is_perfect(bins: pairs.PairReliability) -> bool:
     )
 
 
-def _perfect_note(scores: Mapping[str, Sequence[Mapping[str, float]]], one: str) -> str:
-    """A sentence on the methods that need no panel; empty without any."""
+def _perfect_note(
+    scores: Mapping[str, Sequence[Mapping[str, float]]], one: str, *, alike: bool
+) -> str:
+    """A sentence on the methods that need no panel; empty without any.
+
+    Args:
+        scores: of these methods.
+        one: what a true group is called.
+        alike: whether all pairs are of one.
+    """
     if not scores:
         return ""
     worst = max(row["association_nll"] for rows in scores.values() for row in rows)
     loss = "below 0.01" if worst < LEAST_LOSS else f"at most {worst:.2f}"
     low = 100 // pairs.BINS
+    others = "" if alike else f" and all others one below {low} %,"
     return (
-        f"All pairs of one {one} have a probability above {100 - low} % of sharing a cluster, "
-        f"and all others one below {low} %, for {', '.join(scores)} (log loss {loss} nats "
-        "per pair)."
+        f"All pairs of one {one} have a probability above {100 - low} % of sharing a cluster,"
+        f"{others} for {', '.join(scores)} (log loss {loss} nats per pair)."
     )
 
 

@@ -109,14 +109,32 @@ def _client_tips(
             group = graph.groups[client] if graph is not None else None
             label = "unknown" if group is None else str(group)
             cluster = graph.clusters[client] if graph is not None else -1
-            served = f"cluster {cluster}" if cluster >= 0 else "no cluster yet"
-            if cluster >= 0 and client in sure:
-                served += f", probability {sure[client][cluster]:.1%}"
+            served = _served(cluster, sure.get(client))
             text = f"{client}\n{method}: {served}" + (
                 "" if group is None else f"\n{picture.palette.name(group)}"
             )
             tips.setdefault(f"clients-{method}-group-{label}", []).append((client, text))
     return tips
+
+
+def _served(cluster: int, probabilities: NDArray[np.float64] | None) -> str:
+    """The cluster of a client in the leading hypothesis, and the most probable one if another is.
+
+    Args:
+        cluster: of the client, negative for none.
+        probabilities: (clusters,) what is believed of it, None where nothing is known.
+    """
+    if cluster < 0:
+        return "no cluster yet"
+    if probabilities is None:
+        return f"cluster {cluster}"
+    most, chance = int(probabilities.argmax()), probabilities[cluster]
+    if probabilities[most] <= chance:
+        return f"cluster {cluster}, probability {chance:.1%}"
+    return (
+        f"cluster {cluster} in the leading hypothesis, probability {chance:.1%}\n"
+        f"most probable by belief: cluster {most}, probability {probabilities[most]:.1%}"
+    )
 
 
 def cluster_sizes(

@@ -71,14 +71,13 @@ def test_one_pair_is_singular():
     assert tip.endswith("\n1 pair")
 
 
-def pairs_of(**methods):
+def pairs_of(groups=(0, 0, 1, 1), **methods):
     """The figure of pairs of methods, each with (clients, clients) probabilities, two groups."""
-    groups = [0, 0, 1, 1]
     run = SimpleNamespace(
         memberships=dict,
         methods=tuple(methods),
         first=lambda method: [],
-        co_associations=lambda method, _: [(methods[method], groups)],
+        co_associations=lambda method, _: [(methods[method], list(groups))],
     )
     return association_pictures(run)["pairs"]
 
@@ -97,6 +96,14 @@ def test_methods_whose_pairs_are_all_right_are_told_in_a_sentence():
     assert (alone.svg, "for ifca (" in alone.caption) == ("", True)
 
 
+def test_where_all_pairs_are_of_one_group_there_are_no_points_below_the_diagonal():
+    picture = pairs_of((0, 0, 0, 0), fedavg=JOINED, ifca=PARTED)
+    assert picture.caption.startswith("All pairs are of one true group, so that all points lie at")
+    assert "diagonal" not in picture.caption
+    assert "of sharing a cluster, for fedavg (" in picture.caption
+    assert pairs_of(ifca=PARTED * 0.5).caption.startswith("Look for points below the diagonal")
+
+
 def test_scores_of_pairs_stand_above_the_panels():
     picture = pairs_of(fedavg=JOINED, ifca=np.full((4, 4), 0.5))
     assert "fedavg" not in picture.caption
@@ -111,6 +118,17 @@ def test_bars_are_of_their_client():
     svg = association_pictures(run)["uncertainty"].svg
     found = re.findall(r'id="uncertainty-membership-ifca-(c.)-." data-client="(c.)"', svg)
     assert found == [("c0", "c0"), ("c1", "c1"), ("c0", "c0"), ("c1", "c1")]
+
+
+def test_clients_of_graphs_tell_where_another_cluster_is_more_probable_than_theirs():
+    graph = ClientGraph({"c0": 0, "c1": 0}, {"c0": 1, "c1": 0}, {("c0", "c1"): 0.5}, 2)
+    believed = Memberships(("c0", "c1"), np.array([[0.53, 0.47], [0.5, 0.5]]), {})
+    tips = _client_tips(GraphPicture.of({"ifca": graph}), {"ifca": believed})
+    assert [text for _, text in tips["clients-ifca-group-0"]] == [
+        "c0\nifca: cluster 1 in the leading hypothesis, probability 47.0%\n"
+        "most probable by belief: cluster 0, probability 53.0%\ntrue group 0",
+        "c1\nifca: cluster 0, probability 50.0%\ntrue group 0",
+    ]
 
 
 def test_clients_of_graphs_tell_how_sure_their_cluster_is():
