@@ -239,7 +239,23 @@ const theme = await tab.$("#theme");
 await theme.click();
 used.toggled = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
 await theme.click();
-await tab.emulateMediaType("print");
+// What the slider and the pointer mark on the screen is nothing to tell apart on paper.
+used.paper = [];
+for (const media of ["screen", "print"]) {
+  await tab.emulateMediaType(media);
+  used.paper.push(await tab.evaluate(() => {
+    const slider = document.getElementById("round");
+    const move = (value) => {
+      slider.value = value;
+      slider.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    if (!slider) return null;
+    move("0");
+    const shaded = [...document.querySelectorAll("[data-round] path")].filter((path) => getComputedStyle(path).fillOpacity !== "0").length;
+    move(slider.max);
+    return shaded;
+  }));
+}
 used.broken = await tab.evaluate(() => [...document.querySelectorAll(".columns, figure, table, caption, h2, h3")].filter((part) => {
   const { breakInside, breakAfter } = getComputedStyle(part);
   return !breakInside.startsWith("avoid") && breakAfter !== "avoid";

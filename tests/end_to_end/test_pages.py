@@ -113,10 +113,12 @@ def test_a_report_can_be_used(whole):
     kept = used["kept"]
     assert (kept["picked"], kept["layers"]) == ("kept", 2), "the last round shows the same quantity"
     assert all("round 6: cluster" in tip for tip in kept["tips"]), "so do the texts of clients"
-    assert all(re.search(r"cluster \d, probability", tip) for tip in used["believedTips"])
+    assert all(re.search(r"cluster \d.*, probability", tip) for tip in used["believedTips"])
     method, rank = used["picked"]["value"].split("/")
     alone = f"of {method} in the hypothesis of rank {int(rank) + 1} alone"
     assert alone in used["picked"]["caption"], "the other panels show all kept hypotheses"
+    assert used["paper"][0] > 0
+    assert used["paper"][1] == 0, "the round of the slider is marked on the screen alone"
     assert used["restored"] == {"round": True, "layers": 0, "others": 0, "now": 0}
     assert used["client"]["text"].startswith("client-")
     assert used["client"]["same"] == 2, "the client in each graph"
