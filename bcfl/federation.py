@@ -27,6 +27,7 @@ from bcfl.executors import (
     select_executor,
 )
 from bcfl.executors.wrappers import Stepwise
+from bcfl.methods.names import closest
 from bcfl.policies import Centralised, Policy
 from bcfl.rounds.arguments import (
     as_method,
@@ -152,6 +153,11 @@ class Federation:
         config = executor if isinstance(executor, ExecutorConfig) else ExecutorConfig(executor)
         self.executor = config if memory is None else replace(config, memory=memory)
         check_order(model, method)
+        if isinstance(method, str):
+            raise TypeError(
+                f"method must be a method or a policy, got {method!r}; by its name: "
+                f"bcfl.methods.build({closest(method)!r})"
+            )
         self.method = as_method(method)
         share = self.method.validation
         brought = getattr(clients, "concepts", None)
@@ -319,8 +325,7 @@ class Federation:
                 another dtype, another seed or another kind of policy; or no client could answer
                 anything, in any round; or code of the network raised the same exception for every
                 client in the first round, or in the test after it, which is the cause of this
-                error; or the method asks for
-                what `privacy` doesn't cover.
+                error; or the method asks for what `privacy` doesn't cover.
             TypeError: `state`, `on_round` or `executor` is of another type.
 
         Warns:

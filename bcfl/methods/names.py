@@ -205,6 +205,21 @@ def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key in known}
 
 
+def closest(name: str) -> str:
+    """The name, where a method has it or part of it is at fault; else the one most like it.
+
+    Args:
+        name: of a method, perhaps misspelt.
+    """
+    try:
+        named(name)
+    except UnknownMethodError:
+        return nearest_name(name, available()) or name
+    except (TypeError, ValueError):
+        return name
+    return name
+
+
 def available() -> tuple[str, ...]:
     """Names of all methods, as `bcfl.methods.build` takes them, without numbers and suffixes.
 

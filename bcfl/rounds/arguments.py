@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from numbers import Real
 from reprlib import repr as shortened
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from bcfl.executors.privacy import Privacy
 from bcfl.policies import Centralised, Policy
 from bcfl.rounds.method import Method
 from bcfl.runtime import as_given, check_whole
-from bcfl.runtime.suggestions import nearest_name
 
 if TYPE_CHECKING:
     from bcfl.executors import Executor
@@ -183,29 +181,12 @@ def check_order(model: object, method: object) -> None:
         )
 
 
-def _known_name(name: str) -> str:
-    """The name of a method, or the most similar one where it is unknown."""
-    methods = import_module("bcfl.methods")  # which import this package
-    try:
-        methods.named(name)
-    except methods.UnknownMethodError:
-        return nearest_name(name, methods.available()) or name
-    except (TypeError, ValueError):
-        return name
-    return name
-
-
 def as_method(method: Method | Policy) -> Method:
     """The method, or the one of a policy, which is tracked greedily.
 
     Raises:
         TypeError: it is neither.
     """
-    if isinstance(method, str):
-        raise TypeError(
-            f"method must be a method or a policy, got {method!r}; by its name: "
-            f"bcfl.methods.build({_known_name(method)!r})"
-        )
     if not isinstance(method, Method) and (
         isinstance(method, type) or not hasattr(method, "associate")
     ):
