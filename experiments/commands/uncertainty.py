@@ -54,7 +54,12 @@ def uncertainty(
             "left out."
         ),
     ] = None,
-    by: Annotated[Part, typer.Option(help="Which clients are scored together.")] = Part.ALL,
+    by: Annotated[
+        Part,
+        typer.Option(
+            help="Which clients are scored together; clusters are those of the leading hypothesis."
+        ),
+    ] = Part.ALL,
     tune: Annotated[
         bool,
         typer.Option(

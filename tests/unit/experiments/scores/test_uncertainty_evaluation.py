@@ -93,7 +93,7 @@ def test_out_of_distribution_samples_are_of_other_groups(evaluation):
         assert len(ood) == 5
         assert ood <= of_group[1 - data.group]
     unknown = UncertaintyEvaluation(replace(evaluation.run, groups={}), evaluation.clients, 1)
-    clusters = evaluation.run.association_probabilities().argmax(1)
+    clusters = evaluation.run.hypotheses.best.association.labels
     for row, data in enumerate(unknown.tested):
         allowed = [
             other.views["test"].inputs
@@ -104,7 +104,7 @@ def test_out_of_distribution_samples_are_of_other_groups(evaluation):
 
 
 def test_parts_hold_each_client_once(evaluation):
-    clusters = evaluation.run.association_probabilities().argmax(1)
+    clusters = evaluation.run.hypotheses.best.association.labels
     assert evaluation.parts("all") == {"all": list(evaluation.run.clients)}
     assert evaluation.parts("client") == {name: [name] for name in evaluation.run.clients}
     expected = {
@@ -114,6 +114,19 @@ def test_parts_hold_each_client_once(evaluation):
         for k in sorted(set(clusters.tolist()))
     }
     assert evaluation.parts("cluster") == expected
+
+
+def test_parts_are_of_clusters_of_the_leading_hypothesis_whatever_is_believed(evaluation):
+    state = evaluation.run.state
+    doubting = tuple(
+        replace(hypothesis, belief=0.9 - 0.8 * hypothesis.association.serving)
+        for hypothesis in state.hypotheses
+    )
+    state = replace(state, hypotheses=replace(state.hypotheses, hypotheses=doubting))
+    doubtful = replace(evaluation, run=replace(evaluation.run, state=state))
+    labels = doubtful.run.hypotheses.best.association.labels
+    assert (doubtful.run.association_probabilities().argmax(1) != labels).any()
+    assert doubtful.parts("cluster") == evaluation.parts("cluster")
 
 
 def test_scores_are_those_of_all_samples_of_a_part(evaluation):
