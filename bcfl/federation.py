@@ -41,7 +41,7 @@ from bcfl.rounds.arguments import (
     checked_switches,
     knowing_groups,
 )
-from bcfl.rounds.fitting import check_model, fitted, largest, model_of
+from bcfl.rounds.fitting import check_model, fitted, largest, lowest_class, model_of
 from bcfl.rounds.method import Method
 from bcfl.rounds.round import RoundConfig, participants
 from bcfl.rounds.running import OnRound, run_rounds
@@ -175,7 +175,8 @@ class Federation:
         names = [data.client for data in self.clients]
         self._num_participants = len(participants(names, self.client_fraction, self.seed, 0))
         self.method.check(len(names), self._num_participants)
-        self.clients = tuple(fitted(data, self.model, dtype) for data in self.clients)
+        lowest = lowest_class(self.clients)
+        self.clients = tuple(fitted(data, self.model, dtype, lowest) for data in self.clients)
         self._check_fit()
         if not isinstance(model, Model):
             warn_of_kind(self.model, self.clients)

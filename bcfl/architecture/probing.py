@@ -209,8 +209,14 @@ def check_training(
     with telling(what, module, inputs, whose):
         with seeded(0):
             outputs = module.train()(inputs)
-        if isinstance(outputs, Tensor) and outputs.requires_grad:
+        has_gradient = not isinstance(outputs, Tensor) or outputs.requires_grad
+        if isinstance(outputs, Tensor) and has_gradient:
             outputs.sum().backward()  # type: ignore[no-untyped-call]
+        if not has_gradient and any(each.requires_grad for each in module.parameters()):
+            raise ValueError(
+                "outputs have no gradient; leave out `.detach()`, `torch.no_grad()` and what takes "
+                "numbers out of tensors, such as `.numpy()`, in forward"
+            )
     got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
     if got != (len(samples), num_outputs):
         raise ValueError(

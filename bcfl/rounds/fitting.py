@@ -146,6 +146,12 @@ def check_model(
                 fit.check(module, inputs, prior)
         except unsupported as error:
             raise type(error)(f"{error}. {_other_curvature(objective)}") from error
+    if bool(outputs.isnan().any()):
+        raise ValueError(
+            f"{whose}: {model!r} gives NaN for the first sample, before any training, so that "
+            "nothing can be learnt; roots and logarithms of what is negative give NaN, and so do "
+            "infinite numbers"
+        )
     check_training(module, samples, model.num_outputs, repr(model), whose)
 
 
@@ -159,7 +165,13 @@ def _other_curvature(objective: Objective) -> str:
     )
 
 
-def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
+def lowest_class(clients: Sequence[ClientData]) -> float:
+    """The lowest target of any view of any client; whether classes are counted from 0 or 1."""
+    views = [view for data in clients for view in data.views.values() if len(view)]
+    return min(view.targets.min().item() for view in views)
+
+
+def fitted(data: ClientData, model: Model, dtype: torch.dtype, lowest: float = 0.0) -> ClientData:
     """The client with targets of the shape that the model's likelihood reads.
 
     Targets of a Gaussian or Bernoulli likelihood become (samples, outputs) floats, whatever their
@@ -169,6 +181,7 @@ def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
         data: samples of the client, by view.
         model: architecture that must read them.
         dtype: floating-point type that executors convert inputs to.
+        lowest: target of any client; where it is 1, messages say that classes are counted from 0.
 
     Raises:
         ValueError: a shape, a label, the number of its classes or the range of the inputs does not
@@ -180,7 +193,7 @@ def fitted(data: ClientData, model: Model, dtype: torch.dtype) -> ClientData:
     for name, view in data.views.items():
         trouble = _input_trouble(view.inputs, model, dtype)
         if len(view) and not trouble:
-            trouble = _target_trouble(view.targets, model, dtype)
+            trouble = _target_trouble(view.targets, model, dtype, lowest)
         if trouble:
             raise ValueError(f"client {data.client!r}, view {name!r}: {trouble}")
         views[name] = view if model.likelihood == "categorical" else _with_rows(view, dtype)
@@ -220,39 +233,63 @@ def _range_trouble(what: str, values: Tensor, dtype: torch.dtype) -> str:
     return f"{what} must be finite in {dtype}, at most {limit:.3g}, got {largest:.3g}"
 
 
-def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype) -> str:
+def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype, lowest: float) -> str:
     """Why the targets of a view are invalid; empty if they are valid."""
     outputs, shape = model.num_outputs, tuple(targets.shape)
     if model.likelihood == "gaussian":
         if targets[0].numel() == outputs:
             return _range_trouble("targets", targets, dtype) if targets.is_floating_point() else ""
         return (
-            f"targets must be {outputs} numbers per sample, as many as the network's outputs, got "
-            f"shape {shape} ({targets.dtype}){_of_classes(targets)}"
+            f"targets must be {_counted(outputs, 'number')} per sample, as many as the network's "
+            f"outputs, got shape {shape} ({targets.dtype}){_of_classes(targets)}"
         )
     if model.likelihood == "bernoulli":
-        of_labels = targets[0].numel() == outputs and bool(((targets == 0) | (targets == 1)).all())
-        what = f"targets must be {outputs} labels of 0 or 1 per sample, got {shape}"
-        got = f" of {targets.min():g} to {targets.max():g}"
-        return "" if of_labels else what + got + _of_numbers(targets)
+        return _label_trouble(targets, outputs)
     if targets.ndim != 1:
         return (
             f"targets must be one class per sample, got shape {shape}; the classes of one-hot rows "
             "are `targets.argmax(axis=1)`, those of a column `targets.ravel()`, and several labels "
             "per sample need a model with likelihood 'bernoulli'"
         )
-    return _class_trouble(targets, outputs)
+    return _class_trouble(targets, outputs, lowest)
 
 
-def _too_few_outputs(targets: Tensor, outputs: int) -> str:
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _label_trouble(targets: Tensor, outputs: int) -> str:
+    """Why targets are not one label of 0 or 1 for each output; empty if they are."""
+    binary = bool(((targets == 0) | (targets == 1)).all())
+    if binary and targets[0].numel() == outputs:
+        return ""
+    got = f"{tuple(targets.shape)} of {targets.min():g} to {targets.max():g}"
+    return f"targets must be {_counted(outputs, 'label')} of 0 or 1 per sample, got {got}" + (
+        _other_width(targets, outputs) if binary else _of_numbers(targets)
+    )
+
+
+def _other_width(labels: Tensor, outputs: int) -> str:
+    """What to do about labels that are not as many as the outputs."""
+    if labels.ndim == 1:
+        return "; classes, one whole number per sample, need a model with likelihood 'categorical'"
+    width = labels[0].numel()
+    return (
+        f"; the network has {_counted(outputs, 'output')}, and labels need one output each "
+        f"({width} here)"
+    )
+
+
+def _too_few_outputs(targets: Tensor, outputs: int, lowest: float = 0.0) -> str:
     """That classes need more outputs than the network has; empty where that is not the trouble."""
     needed = int(targets.max()) + 1
     if targets.is_floating_point() or int(targets.min()) < 0 or needed <= outputs:
         return ""
-    has = f"{outputs} output" + "s" * (outputs != 1)
-    from_one = int(targets.min()) > 0 and needed == outputs + 1
-    counted = "; classes are counted from 0: `targets - 1`, for all clients" * from_one
-    return f"; the network has {has}, and classes need one output each ({needed} here){counted}"
+    from_one = lowest == 1 and needed == outputs + 1
+    return (
+        f"; the network has {_counted(outputs, 'output')}, and classes need one output each "
+        f"({needed} here)"
+    ) + "; classes are counted from 0: `targets - 1`, for all clients" * from_one
 
 
 def _of_numbers(targets: Tensor) -> str:
@@ -274,19 +311,18 @@ def _of_integers(targets: Tensor) -> str:
     return ": `targets.astype(int)` makes them integers" * whole
 
 
-def _class_trouble(targets: Tensor, outputs: int) -> str:
-    lowest, highest = targets.min().item(), targets.max().item()
-    if outputs == 1 and lowest == 0 < highest and not targets.is_floating_point():
+def _class_trouble(targets: Tensor, outputs: int, lowest: float) -> str:
+    least, highest = targets.min().item(), targets.max().item()
+    if outputs == 1 and least == 0 < highest and not targets.is_floating_point():
         return (
             f"targets are classes from 0 to {highest} ({targets.dtype})"
             f"{_too_few_outputs(targets, outputs)}, so that a binary classifier has two"
             f"{_of_numbers(targets)}"
         )
-    if targets.is_floating_point() or lowest < 0 or highest >= outputs:
+    if targets.is_floating_point() or least < 0 or highest >= outputs:
         return (
-            f"targets must be integers from 0 to {outputs - 1}, got {lowest} to {highest} "
-            f"({targets.dtype}){_of_integers(targets)}{_too_few_outputs(targets, outputs)}"
-            + _of_numbers(targets)
-            * (outputs == 1)
+            f"targets must be integers from 0 to {outputs - 1}, got {least} to {highest} "
+            f"({targets.dtype}){_of_integers(targets)}"
+            f"{_too_few_outputs(targets, outputs, lowest)}{_of_numbers(targets) * (outputs == 1)}"
         )
     return ""

@@ -20,6 +20,7 @@ from bcfl import (
     Objective,
     PredictionRule,
     View,
+    methods,
 )
 from bcfl.executors import ExecutorConfig, Privacy
 from bcfl.policies import FedAvg
@@ -140,6 +141,35 @@ def test_classes_without_an_output_are_counted():
 def test_classes_that_are_counted_from_one_are_told_of():
     with pytest.raises(ValueError, match=r"counted from 0: `targets - 1`, for all clients$"):
         federation(nn.Linear(3, 2), y=Y[:8] + 1)
+
+
+@pytest.mark.parametrize("others", [Y[:8], Y[:8] * 2])
+def test_a_client_that_lacks_class_0_is_not_told_to_count_anew(others):
+    clients = [
+        ClientData.from_arrays(name, (X[:8], targets))
+        for name, targets in (("a", Y[:8] + 1), ("b", others))
+    ]
+    with pytest.raises(ValueError, match=r"\(3 here\)$"):
+        Federation(clients, nn.Linear(3, 2), methods.build("fedavg"))
+
+
+class Detached(nn.Linear):
+    def forward(self, x):
+        return super().forward(x).detach()
+
+
+class Logarithm(nn.Linear):
+    def forward(self, x):
+        return (-super().forward(x).square() - 1).log()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [(Detached, r"have no gradient; leave out `\.detach\(\)`"), (Logarithm, r"gives NaN for the")],
+)
+def test_networks_that_can_never_train_are_refused(kind, words):
+    with pytest.raises(ValueError, match=rf"^client 'a', view 'train': .* {words}"):
+        federation(kind(3, 2))
 
 
 def network():

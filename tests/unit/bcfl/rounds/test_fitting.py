@@ -43,6 +43,19 @@ def test_labels_become_rows_of_zeros_and_ones(regression):
             with_targets(labels, wrong)
 
 
+@pytest.mark.parametrize(
+    ("targets", "remedy"),
+    [
+        (np.ones((3, 3), int), r"; the network has 2 outputs, .* one output each \(3 here\)$"),
+        (np.array([0, 1, 1]), r"; classes, .* need a model with likelihood 'categorical'$"),
+        (np.full((3, 2), 7), r"; numbers to predict \(regression\): `targets.astype\(float\)`$"),
+    ],
+)
+def test_labels_that_do_not_fit_have_the_remedy_for_their_kind(regression, targets, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        with_targets(replace(regression, likelihood="bernoulli"), targets)
+
+
 @pytest.mark.parametrize("classes", [["no"], ["no", "yes", "maybe"]])
 def test_a_list_of_classes_has_one_for_each_output(linear, classes):
     data = ClientData.from_arrays("a", (X, ["no"] * 3), classes=classes)
