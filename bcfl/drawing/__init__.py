@@ -35,7 +35,12 @@ from bcfl.drawing.hypothesis_weights import (
     stacked_panels,
 )
 from bcfl.drawing.lineage import HypothesisLineage, Line, Node, longest_first, with_alternatives
-from bcfl.drawing.memberships import MOST_UNCERTAIN, Memberships, draw_uncertain_clients
+from bcfl.drawing.memberships import (
+    LEAST_ENTROPY,
+    MOST_UNCERTAIN,
+    Memberships,
+    draw_uncertain_clients,
+)
 from bcfl.drawing.reliability import (
     bin_of,
     draw_reliability,
@@ -75,6 +80,7 @@ __all__ = [
     "INK",
     "LABELLED",
     "LARGER",
+    "LEAST_ENTROPY",
     "LEAST_PROBABILITY",
     "LEGEND_SIZE",
     "LEVELS",

@@ -236,7 +236,7 @@ def _make_room(panels: Sequence[Axes], height: float) -> None:
 def _draw_panel(axes: Axes, method: str, graph: ClientGraph | None, picture: GraphPicture) -> None:
     axes.set_title(wrapped(method, TITLE), fontweight="bold")
     axes.set_axis_off()
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", anchor="N")
     corners = np.array(list(picture.places.values()))
     low, high = corners.min(axis=0) - 0.1, corners.max(axis=0) + 0.1
     axes.set_xlim(low[0], high[0])

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 MOST_UNCERTAIN = 20
 LEAST_ENTROPY = 0.056
 """Minimum entropy of an uncertain client, nats: 99 % in one cluster, 1 % in another."""
-WIDE_ENOUGH = 0.1
+LEAST_SHOWN = 0.0005
+"""Probability below which there is no bar: it rounds to 0.0 %, and would be too thin to see."""
+ROOM, NARROW_ROOM = 0.2, 0.3
+"""Probability above which a bar has room for its label, in wide and in narrow figures."""
 DARK = 0.5
 ON_DARK, ON_LIGHT = "#fefefe", "#1a1a1a"
 """Colours of text on a bar, the same whatever the background of the page."""
@@ -143,16 +146,17 @@ def _draw_panel(axes: Axes, method: str, members: Memberships, known: Palette) -
     count = min(MOST_UNCERTAIN, members.num_uncertain)
     shown, entropies = members.probabilities[:count], members.entropies
     palette = cluster_colours(max(shown.shape[1], members.num_colours))
-    left, room = np.zeros(count), WIDE_ENOUGH * (3 if is_narrow(axes) else 2)
+    left, room = np.zeros(count), NARROW_ROOM if is_narrow(axes) else ROOM
     for cluster, (colour, width) in enumerate(zip(palette, shown.T, strict=False)):
-        bars = axes.barh(range(count), width, 0.78, left, color=colour, edgecolor="white")
-        for row, bar in enumerate(bars):
+        rows = np.flatnonzero(width >= LEAST_SHOWN).tolist()
+        bars = axes.barh(rows, width[rows], 0.78, left[rows], color=colour, edgecolor="white")
+        for row, bar in zip(rows, bars, strict=True):
             bar.set_gid(f"membership-{method}-{members.clients[row]}-{cluster}")
-            if width[row] >= WIDE_ENOUGH:
+            if width[row] > room:
                 axes.text(
                     left[row] + width[row] / 2,
                     row,
-                    f"{width[row]:.0%} in {cluster}" if width[row] > room else str(cluster),
+                    f"{width[row]:.0%} in {cluster}",
                     ha="center",
                     va="center_baseline",
                     fontsize=9,

@@ -45,7 +45,12 @@ const silent = () => tab.evaluate(() => {
     const { x, y, width, height } = seenOf(shape);
     return [x + width / 2, y + height / 2];
   };
-  const isDrawn = (shape) => shape.getClientRects().length && Math.max(...["width", "height"].map((side) => seenOf(shape)[side])) >= 1;
+  // A line may be without height or width; an area that is has no inside to point at.
+  const isDrawn = (shape) => {
+    if (!shape.getClientRects().length) return false;
+    const { width, height } = seenOf(shape);
+    return Math[getComputedStyle(shape).fill === "none" ? "max" : "min"](width, height) >= 1;
+  };
   for (const mark of document.querySelectorAll("figure svg [data-tip]")) {
     const shapes = mark.localName === "g" ? [...mark.querySelectorAll("use, path")].filter((shape) => !shape.closest("defs")) : [mark];
     for (const shape of shapes.filter(isDrawn)) {
@@ -82,6 +87,10 @@ for (const width of [1280, 390]) {
       const found = await globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] });
       return {
         smallest: sizes.sort((a, b) => a[0] - b[0])[0] ?? null,
+        cut: texts.filter((text) => {
+          const [inner, outer] = [text, text.ownerSVGElement].map((element) => element.getBoundingClientRect());
+          return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+        }).map((text) => [text.textContent, text.closest('[id$="-figure_1"]')?.id]),
         overflow: document.documentElement.scrollWidth - innerWidth,
         black: [...document.querySelectorAll("figure svg :is(use, path, text)")].filter((shape) => {
           const { fill, stroke } = getComputedStyle(shape);

@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import experiments
+from bcfl import Federation, methods
+from experiments import datasets, models, partitions
 from experiments.cli import app
 from experiments.config.scenario import from_table
 from experiments.launch import start
@@ -48,6 +51,7 @@ def seen(page):
     for layout in found["layouts"]:
         assert layout["violations"] == []
         assert layout["overflow"] <= 0
+        assert layout["cut"] == [], "texts that the edge of their figure cuts"
         assert layout["black"] == [], "shapes that no theme colours"
         assert layout["silent"] == [], "texts that the middle of their shape does not show"
         assert layout["smallest"] is None or layout["smallest"][0] >= LEAST_TEXT, layout
@@ -181,6 +185,18 @@ def test_a_comparison_can_be_used(whole, tmp_path):
     page = tmp_path / "compare.html"
     page.write_text(render([whole[0], whole[0]]), encoding="utf-8")
     assert "client" not in seen(page)
+
+
+def test_a_report_of_runs_from_python_can_be_used(tmp_path):
+    clients = partitions.two_stage_dirichlet(
+        datasets.load("optdigits"), groups=3, clients=10, alpha=(0.1, 10), seed=0
+    )
+    model, names = models.mlp(64, 8, 10), ("fedavg", "ifca", "bcfl-mh-3")
+    runs = {
+        name: Federation(clients, model=model, method=methods.build(name), seed=0).run(rounds=2)
+        for name in names
+    }
+    assert "client" in seen(experiments.report(runs, tmp_path / "report.html"))
 
 
 METHODS = (

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bcfl.analysis import pairs
 from bcfl.drawing import (
+    LEAST_ENTROPY,
     MOST_UNCERTAIN,
     NARROW,
     draw_association_reliability,
@@ -27,6 +28,14 @@ MOST_PAIRED = 400
 """Clients whose pairs are counted."""
 LEAST_LOSS = 0.005
 """Log loss that rounds to less than 0.01 nats."""
+SURE = (
+    f"the association of each has an entropy below {LEAST_ENTROPY} nats, and so one cluster more "
+    "than 99 %"
+)
+UNCERTAIN = (
+    f"Uncertain are clients with an entropy of at least {LEAST_ENTROPY} nats, that of 99 % in one "
+    "cluster and 1 % in another."
+)
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -60,7 +69,7 @@ def _uncertainty(run: RunFolder, num_colours: Mapping[str, int]) -> Picture | No
     )
     elsewhere = elsewhere and f"With other seeds some are: {elsewhere}."
     if not shown:
-        sure = f"No client is uncertain ({seed}): each has a cluster of probability above 99 %."
+        sure = f"No client is uncertain ({seed}): {SURE}."
         return Picture("", " ".join(filter(None, [sure, elsewhere])))
     stream = Stream.of(run)
     look = (
@@ -70,7 +79,8 @@ def _uncertainty(run: RunFolder, num_colours: Mapping[str, int]) -> Picture | No
     )
     notes = [
         f"{look} Association probabilities over the kept hypotheses after the last round "
-        f"({seed}), with their entropy; colours of clusters as in the figure of cluster sizes."
+        f"({seed}), with their entropy; colours of clusters as in the figure of cluster sizes. "
+        f"{UNCERTAIN}"
     ]
     if any(rows.groups for rows in shown.values()):
         notes += filter(None, [stream.note])

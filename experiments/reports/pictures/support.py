@@ -131,7 +131,7 @@ def _rank(groups: Mapping[int | None, int]) -> tuple[tuple[bool, int], int, floa
 def _draw_panel(axes: Axes, method: str, picture: SupportPicture, palette: Palette) -> None:
     axes.set_title(method, fontweight="bold")
     axes.set_axis_off()
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", anchor="N")
     edge = REACH + LARGEST + 0.08
     axes.set_xlim(-edge, edge)
     axes.set_ylim(-edge, edge)

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from bcfl.drawing import MOST_UNCERTAIN, draw_uncertain_clients
+from bcfl.drawing import MOST_UNCERTAIN, draw_uncertain_clients, in_style
 from experiments.reports.pictures.drawing import inline_svg
 from experiments.runs.run_folder import NoRunError, read_memberships
 
@@ -57,6 +57,21 @@ def test_a_limited_number_of_clients_is_drawn_with_bars_of_full_width(tmp_path):
     texts = {e.text for e in root.iter("text")}
     assert {"0.69", "75% in 1", "25% in 0", "true group 0"} <= texts
     assert "c29" not in texts
+
+
+def test_bars_are_as_wide_as_their_share_and_labelled_where_that_fits(tmp_path):
+    rows = [[0.6, 0.15, 0.25, 0], [0.2502, 0.7494, 0, 0.0004]]
+    methods = {"a": write(tmp_path / "a.graphml", rows)}
+    with in_style():
+        (axes,) = draw_uncertain_clients(methods).axes
+    assert [round(bar.get_width(), 4) for bar in axes.patches] == [0.6, 0.2502, 0.15, 0.7494, 0.25]
+    entropies = {f"{value:.2f}" for value in methods["a"].entropies}
+    assert {text.get_text() for text in axes.texts} - entropies == {
+        "60% in 0",
+        "25% in 0",
+        "75% in 1",
+        "25% in 2",
+    }
 
 
 def test_a_file_of_another_kind_is_named(tmp_path):

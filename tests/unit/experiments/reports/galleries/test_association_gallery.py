@@ -54,9 +54,18 @@ def test_the_seed_of_uncertain_clients_is_told_and_others_that_have_some():
     picture = association_pictures(run_with(sure, elsewhere))["uncertainty"]
     assert (picture.svg, picture.caption) == (
         "",
-        "No client is uncertain (seed 3): each has a cluster of probability above 99 %. With other "
-        "seeds some are: 1 client of ifca with seed 1, 4 clients of ifca with seed 2.",
+        "No client is uncertain (seed 3): the association of each has an entropy below 0.056 nats, "
+        "and so one cluster more than 99 %. With other seeds some are: 1 client of ifca with seed "
+        "1, 4 clients of ifca with seed 2.",
     )
+
+
+def test_who_is_uncertain_is_defined_by_the_entropy_that_decides_it():
+    spread = np.array([[0.99004, *[0.00996 / 9] * 9], [0.5, 0.5, *[0] * 8]])
+    rows = Memberships(("c1", "c0"), spread[::-1], {})
+    assert rows.num_uncertain == 2, "above 99 % in one cluster, the rest in many others"
+    caption = association_pictures(run_with(rows))["uncertainty"].caption
+    assert "Uncertain are clients with an entropy of at least 0.056 nats" in caption
 
 
 def test_a_log_loss_that_rounds_to_nothing_is_told_as_a_bound():

@@ -154,6 +154,21 @@ def test_without_groups_springs_pull_clients_together(make_run):
     assert within < between
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("num_groups", [1, 2, 3, 6])
+def test_names_of_methods_are_within_the_figure_whatever_its_panels_are_shaped_like(
+    count, num_groups
+):
+    groups = {f"client-{number}": number % num_groups for number in range(10)}
+    graph = ClientGraph(groups, dict.fromkeys(groups, 0), {}, len(groups))
+    picture = client_graph.GraphPicture.of({f"m-{number}": graph for number in range(count)})
+    with style.in_style():
+        figure = client_graph.draw_client_graphs(picture)
+        figure.draw_without_rendering()
+        tops = [axes.title.get_window_extent().y1 for axes in figure.axes]
+    assert max(tops) < figure.bbox.height
+
+
 def test_clients_without_a_known_group_are_drawn_too(make_run):
     folder = make_run(methods=["ifca"], seeds=[0])
     path = folder / "ifca" / "seed-0" / "graph.graphml"
