@@ -130,12 +130,15 @@ def _seeds_by_method(folder: Path) -> dict[str, set[int]]:
 
 
 def columns_of(results: Mapping[str, Metrics]) -> list[Column]:
-    """The columns of a table: those of groups, streams, numbers or labels where these are known."""
-    agrees = any(row.get(ARI.metric, MISSING)["mean"] is not None for row in results.values())
-    shown = [column for column in COLUMNS if agrees or column is not ARI]
-    shown[1:1] = known([STEP_ACCURACY], results)
-    scores = shown.index(ECE) + 1
-    return [*shown[:scores], *known(OF_SOME, results), *shown[scores:]]
+    """The columns of a table: those of which a row has a value, and those of some runs alone."""
+    scores = COLUMNS.index(ECE) + 1
+    first = [COLUMNS[0], *known([STEP_ACCURACY], results), *COLUMNS[1:scores]]
+    columns = [*first, *known(OF_SOME, results), *COLUMNS[scores:]]
+    return [column for column in columns if _has_value(column, results)]
+
+
+def _has_value(column: Column, results: Mapping[str, Metrics]) -> bool:
+    return any(row.get(column.metric, MISSING)["mean"] is not None for row in results.values())
 
 
 def text(column: Column, statistic: Mapping[str, Any], plus_minus: str = "±") -> str:

@@ -77,9 +77,6 @@ COLUMNS = (
     ),
 )
 
-OF_GROUPS = ("ari", "ami")
-"""Metrics that are known where true groups are."""
-
 AGREEMENT_COLUMNS = (
     Column(title="ARI", metric="mean_ari", better=1, format="z.3f"),
     Column(title="AMI", metric="mean_ami", better=1, format="z.3f"),
@@ -132,7 +129,7 @@ def _table(
 ) -> Table:
     paired = paired and len({run.seeds(method) for method in methods}) == 1
     found = [(column, _column(run, methods, column, paired)) for column in columns]
-    shown = [(column, cells) for column, cells in found if not _has_no_groups(column, cells)]
+    shown = [(column, cells) for column, cells in found if not _is_unknown(cells)]
     rows = dict(zip(methods, zip(*(cells for _, cells in shown), strict=True), strict=True))
     marked = any(cell.best for _, cells in shown for cell in cells)
     note = explain_marks(len(methods), len(run.seeds(methods[0])), paired=paired, marked=marked)
@@ -140,9 +137,9 @@ def _table(
     return Table(columns, rows, note, unequal_seeds({m: run.summary[m] for m in methods}))
 
 
-def _has_no_groups(column: Column, cells: Sequence[Cell]) -> bool:
-    """Whether a column is of the agreement with groups, which are not known."""
-    return column.metric in OF_GROUPS and all(cell.mean == UNKNOWN for cell in cells)
+def _is_unknown(cells: Sequence[Cell]) -> bool:
+    """Whether nothing is known in a column, such as agreement with groups where there are none."""
+    return all(cell.mean == UNKNOWN for cell in cells)
 
 
 def _bytes_columns(run: RunFolder, methods: Sequence[str]) -> list[Column]:

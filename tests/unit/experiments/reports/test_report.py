@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from bcfl.analysis.rows import DamagedRunWarning
-from experiments.reports.compare import aligned, gather, latex
+from experiments.reports.compare import aligned, columns_of, gather, latex
 from experiments.reports.report import of_asked, stand_ins, write_report
 from experiments.reports.round_history import has_alternatives
 from experiments.runs.plan import FolderError
@@ -93,16 +93,22 @@ def test_numbers_of_the_table_are_those_of_the_summary(make_run):
             assert float(mean) == round(summary[method][metric]["mean"] * factor, digits)
             assert float(deviation) == round(summary[method][metric]["std"] * factor, digits)
         costs = [mean for mean, _, _ in cells[len(COLUMNS) :]]
-        assert costs == ["5.4", "144", "78", "7.5", "10.0", "4.0", "–", "12.0", "6.0"]
+        assert costs == ["5.4", "144", "78", "7.5", "10.0", "4.0", "12.0", "6.0"]
 
 
-def test_runs_of_earlier_versions_have_no_relative_costs(make_run):
-    folder = make_run(methods=("fedavg",))
+def test_columns_of_which_no_method_has_a_value_are_left_out(make_run):
+    folder = make_run()
     stored = json.loads((folder / "summary.json").read_text())
-    del stored["methods"]["fedavg"]["storage"]
+    methods = stored["methods"]
+    del methods["fedavg"]["storage"], methods["fedavg"]["communication"]
+    del methods["bcfl-g"]["communication"]
     (folder / "summary.json").write_text(json.dumps(stored))
-    (cells,) = result_rows(written(folder)).values()
-    assert [mean for mean, _, _ in cells[9:12]] == ["7.5", "–", "4.0"]
+    text = written(folder)
+    assert ("largest round" in text, "sent down" in text) == (True, False)
+    shown = {method: cells[9][0] for method, cells in result_rows(text).items()}
+    assert shown == {"fedavg": "–", "bcfl-g": "10.0"}
+    titles = [column.title for column in columns_of(methods)]
+    assert ("peak ×" in titles, "down ×" in titles) == (True, False)
 
 
 def with_values(folder, metric, of_methods):
