@@ -127,6 +127,8 @@ def render(run: RunFolder) -> str:
         agreement=agreement_table(run),
         has_uncertainty_page=RunFiles(run.path).uncertainty_page.is_file(),
         has_models=bool(first.states),
+        lacks_samples=run.lacks_samples,
+        is_deployed=run.is_deployed,
         pictures=all_pictures(run, first.states),
         history=as_script_data(known) if known else "",
         alternatives=known is not None and has_alternatives(known),

@@ -222,11 +222,12 @@ def floor_notes(run: RunFolder) -> list[str]:
     raised = [f"{np.nanmean(v):,.0f} ({m})" for m, v in floored.items() if np.nansum(v) > 0]
     if not raised:
         return []
+    tuning = "run.tuned in Python" if run.lacks_samples else "bcfl uncertainty"
     return [
         f"Curvature entries raised to the floor, mean per round: {', '.join(raised)}. The data "
         "hardly constrain these parameters (constant-zero inputs, inactive units); their "
         "uncertainty is that of the floor, which is no error. Where the uncertainty of "
-        "predictions matters, tune the prior precision (bcfl uncertainty)."
+        f"predictions matters, tune the prior precision ({tuning})."
     ]
 
 

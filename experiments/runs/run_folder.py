@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing import ClientGraph, HypothesisLineage, Memberships, Palette, evenly, read_concepts
+from bcfl.runtime import FEDERATIONS
+from experiments.runs.deployed import DEPLOYMENT
 from experiments.runs.files import Pair, RunFiles
 from experiments.runs.index import read_contents
 from experiments.runs.plan import read_description
@@ -91,6 +93,17 @@ class RunFolder:
     def methods(self) -> tuple[str, ...]:
         """Methods with at least one round, in the order of the scenario."""
         return tuple(method for method, seeds in self.rounds.items() if seeds)
+
+    @property
+    def lacks_samples(self) -> bool:
+        """Whether a method was saved from Python without telling where its federation is."""
+        known = self.description.get(FEDERATIONS)
+        return known is not None and any(method not in known for method in self.methods)
+
+    @property
+    def is_deployed(self) -> bool:
+        """Whether a server of a deployment wrote it, so that samples are those of nodes."""
+        return DEPLOYMENT in self.description
 
     @property
     def scenario(self) -> Mapping[str, Any]:

@@ -1,10 +1,12 @@
 """Sentences above the numbers of a run, from folders written by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from bcfl.runtime import FEDERATIONS
 from experiments.reports import run_warnings
 from experiments.reports.run_warnings import (
     class_warnings,
@@ -101,6 +103,11 @@ def test_a_chosen_value_at_an_end_is_told(make_run, best, told):
 def test_curvature_at_the_floor_is_a_note_and_no_warning(make_run):
     run = RunFolder.read(make_run(methods=["ifca"], num_floored=1234))
     assert "1,234 (ifca)" in floor_notes(run)[0]
+    assert "tune the prior precision (bcfl uncertainty)" in floor_notes(run)[0]
+    known = run.description | {FEDERATIONS: {"ifca": "own:federation"}}
+    assert floor_notes(replace(run, description=known)) == floor_notes(run)
+    alone = replace(run, description=run.description | {FEDERATIONS: {}})
+    assert "tune the prior precision (run.tuned in Python)" in floor_notes(alone)[0]
     assert notes(run, {}) == floor_notes(run)
     assert round_warnings(run) == folder_warnings(run, {}) == []
     assert notes(RunFolder.read(make_run(methods=["ifca"])), {}) == []

@@ -95,6 +95,7 @@ def test_a_saved_run_has_all_commands(tmp_path, monkeypatch):
     folder = experiments.save(
         run, tmp_path / "mine", name="mine", federation="own_federation:federation"
     )
+    assert "bcfl uncertainty with the folder of the run adds" in text_of(folder / "report.html")
     for command in (
         ["report"],
         ["compare"],
@@ -183,6 +184,11 @@ def test_a_saved_run_without_its_federation_says_what_it_lacks(runs, tmp_path):
     assert "ifca" in text_of(folder / "report.html")
     done = CliRunner().invoke(app, ["explain", str(folder), "--method", "ifca"])
     assert (done.exit_code, "federation='module:object'" in done.output) == (2, True)
+    for page in (folder / "report.html", experiments.report(runs, tmp_path / "alone.html")):
+        text = text_of(page)
+        assert "bcfl uncertainty with the folder" not in text
+        assert "In Python, run.tuned chooses" in text
+        assert "added by bcfl uncertainty where experiments.save(runs, folder, federation=" in text
     with pytest.raises(FileExistsError, match="must be new or empty, but it holds files"):
         experiments.save(runs, folder)
     with pytest.raises(ValueError, match="must be written module:object, got 'x'"):
