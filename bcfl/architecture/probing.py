@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from bcfl.architecture.building import built
 from bcfl.architecture.model import Model
+from bcfl.runtime.user_code import place_of
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.networks.functional import own_copy
 from posteriors.torch_state import seeded, standard_switches
@@ -105,9 +106,11 @@ def telling(
     except passed:
         raise
     except Exception as error:
+        place = place_of(error)
         raise ValueError(
             f"{whose}{': ' * bool(whose)}{what} of shape {tuple(inputs.shape[1:])}: "
-            f"{type(error).__name__}: {error}{_hint(module, inputs, error)}"
+            f"{type(error).__name__}: {error}{', at ' * bool(place)}{place}"
+            f"{_hint(module, inputs, error)}"
         ) from error
 
 

@@ -22,6 +22,7 @@ from bcfl.data.clients import ClientData
 from bcfl.data.names import TRAIN
 from bcfl.data.view import View
 from bcfl.protocol.objective import Objective
+from bcfl.runtime.suggestions import counted
 from posteriors import (
     DiagonalGaussian,
     Memory,
@@ -240,7 +241,7 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype, lowest: f
         if targets[0].numel() == outputs:
             return _range_trouble("targets", targets, dtype) if targets.is_floating_point() else ""
         return (
-            f"targets must be {_counted(outputs, 'number')} per sample, as many as the network's "
+            f"targets must be {counted(outputs, 'number')} per sample, as many as the network's "
             f"outputs, got shape {shape} ({targets.dtype}){_of_classes(targets)}"
         )
     if model.likelihood == "bernoulli":
@@ -254,17 +255,13 @@ def _target_trouble(targets: Tensor, model: Model, dtype: torch.dtype, lowest: f
     return _class_trouble(targets, outputs, lowest)
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
 def _label_trouble(targets: Tensor, outputs: int) -> str:
     """Why targets are not one label of 0 or 1 for each output; empty if they are."""
     binary = bool(((targets == 0) | (targets == 1)).all())
     if binary and targets[0].numel() == outputs:
         return ""
     got = f"{tuple(targets.shape)} of {targets.min():g} to {targets.max():g}"
-    return f"targets must be {_counted(outputs, 'label')} of 0 or 1 per sample, got {got}" + (
+    return f"targets must be {counted(outputs, 'label')} of 0 or 1 per sample, got {got}" + (
         _other_width(targets, outputs) if binary else _of_numbers(targets)
     )
 
@@ -275,7 +272,7 @@ def _other_width(labels: Tensor, outputs: int) -> str:
         return "; classes, one whole number per sample, need a model with likelihood 'categorical'"
     width = labels[0].numel()
     return (
-        f"; the network has {_counted(outputs, 'output')}, and labels need one output each "
+        f"; the network has {counted(outputs, 'output')}, and labels need one output each "
         f"({width} here)"
     )
 
@@ -285,11 +282,17 @@ def _too_few_outputs(targets: Tensor, outputs: int, lowest: float = 0.0) -> str:
     needed = int(targets.max()) + 1
     if targets.is_floating_point() or int(targets.min()) < 0 or needed <= outputs:
         return ""
-    from_one = lowest == 1 and needed == outputs + 1
+    hint = ""
+    if int(targets.min()) > 0 and needed == outputs + 1:
+        hint = (
+            "; classes are counted from 0: `targets - 1`, for all clients"
+            if lowest == 1
+            else ", unless classes are counted from 1 here and from 0 elsewhere"
+        )
     return (
-        f"; the network has {_counted(outputs, 'output')}, and classes need one output each "
-        f"({needed} here)"
-    ) + "; classes are counted from 0: `targets - 1`, for all clients" * from_one
+        f"; the network has {counted(outputs, 'output')}, and classes need one output each "
+        f"({needed} here){hint}"
+    )
 
 
 def _of_numbers(targets: Tensor) -> str:
@@ -311,6 +314,11 @@ def _of_integers(targets: Tensor) -> str:
     return ": `targets.astype(int)` makes them integers" * whole
 
 
+def _of_signs(targets: Tensor) -> str:
+    """How -1 and 1 become two classes; empty for other targets."""
+    return "; of -1 and 1: `(targets > 0).astype(int)`" * bool((targets.abs() == 1).all())
+
+
 def _class_trouble(targets: Tensor, outputs: int, lowest: float) -> str:
     least, highest = targets.min().item(), targets.max().item()
     if outputs == 1 and least == 0 < highest and not targets.is_floating_point():
@@ -322,7 +330,7 @@ def _class_trouble(targets: Tensor, outputs: int, lowest: float) -> str:
     if targets.is_floating_point() or least < 0 or highest >= outputs:
         return (
             f"targets must be integers from 0 to {outputs - 1}, got {least} to {highest} "
-            f"({targets.dtype}){_of_integers(targets)}"
+            f"({targets.dtype}){_of_integers(targets)}{_of_signs(targets)}"
             f"{_too_few_outputs(targets, outputs, lowest)}{_of_numbers(targets) * (outputs == 1)}"
         )
     return ""

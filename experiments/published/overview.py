@@ -21,14 +21,14 @@ ALIKE = 0.7
 TITLE = "# The papers' tables"
 INTRODUCTION = """Published values and those measured with this code. `bcfl reproduce` runs the
 units of a table, each of one column, method and seed, and `bcfl reproduce --all --write` writes
-these pages. *Columns* counts the columns for which more than one method was measured, and *units*
-the units that were run. *Difference* is the measured value minus the published one, as a median
-over all cells of the first metric that have both, without known misprints. *Order* is Spearman's
-correlation of published and measured values over the methods of a column, for columns of at least
-four methods, as a mean over columns. The scale `small` shortens what a paper ran: values then
-differ, and only the order of methods can be compared. Each page says what was changed. The best
-measured value is in bold if paired Wilcoxon tests over seeds tell it from every other method of its
-column (Holm, level 0.05), which takes nine seeds for ten methods.
+these pages. *Columns* counts the columns for which more than one method was measured, or the only
+one that there is, and *units* the units that were run. *Difference* is the measured value minus the
+published one, as a median over all cells of the first metric that have both, without known
+misprints. *Order* is Spearman's correlation of published and measured values over the methods of a
+column, for columns of at least four methods, as a mean over columns. The scale `small` shortens
+what a paper ran: values then differ, and only the order of methods can be compared. Each page says
+what was changed. The best measured value is in bold if paired Wilcoxon tests over seeds tell it
+from every other method of its column (Holm, level 0.05), which takes nine seeds for ten methods.
 """
 SUMMARY = "summary.md"
 """Of the folder of a paper's results: what they show, in a few sentences."""

@@ -149,8 +149,27 @@ def test_a_client_that_lacks_class_0_is_not_told_to_count_anew(others):
         ClientData.from_arrays(name, (X[:8], targets))
         for name, targets in (("a", Y[:8] + 1), ("b", others))
     ]
-    with pytest.raises(ValueError, match=r"\(3 here\)$"):
+    words = r"\(3 here\), unless classes are counted from 1 here and from 0 elsewhere$"
+    with pytest.raises(ValueError, match=words):
         Federation(clients, nn.Linear(3, 2), methods.build("fedavg"))
+
+
+def test_labels_of_minus_1_and_1_have_their_remedy():
+    with pytest.raises(ValueError, match=r"of -1 and 1: `\(targets > 0\)\.astype\(int\)`$"):
+        federation(nn.Linear(3, 2), y=2 * Y[:8] - 1)
+
+
+class Raising(nn.Linear):
+    def forward(self, x):
+        if self.training:
+            raise RuntimeError("boom")
+        return super().forward(x)
+
+
+def test_networks_that_raise_when_they_are_tried_name_their_line():
+    words = r"fails in training, .*: RuntimeError: boom, at test_arguments\.py:\d+ in forward"
+    with pytest.raises(ValueError, match=words):
+        federation(Raising(3, 2))
 
 
 class Detached(nn.Linear):
