@@ -200,7 +200,10 @@ def _trains_with(report: ClientReport) -> list[str]:
         f"  believed: probability after round {len(report.filtered)}; all rounds: mean weight of "
         "the kept hypotheses that join them"
     )
-    return [head, names, *(f"  {c.client:{width}}  {_together(c, report)}" for c in top), means]
+    rest = sum(c.latest >= SHOWN for c in report.peers) - len(top)
+    more = [f"  and {rest} more"] if rest else []
+    shown = [f"  {c.client:{width}}  {_together(c, report)}" for c in top]
+    return [head, names, *shown, *more, means]
 
 
 def _together(peer: Peer, report: ClientReport) -> str:

@@ -120,7 +120,8 @@ def _show(screen: Console, results: list[Result]) -> None:
         for line in [one.title, *textwrap.wrap(one.look, 100), *aligned(one.cells), ""]:
             screen.print(line, soft_wrap=True)
     title = "pairs of clients by co-association probability; ± half a 95 % interval over draws"
-    for line in [title, *aligned(association_table(results)), ""]:
+    pairs = aligned(association_table(results))
+    for line in [title, *pairs, ""] if pairs else []:
         screen.print(line, soft_wrap=True, markup=False)
     for line in chosen_values(results):
         screen.print(f"tuned   {line}", soft_wrap=True)

@@ -23,10 +23,11 @@ from experiments.reports.pictures.trust_tips import (
     ood_tips,
     risk_tips,
 )
-from experiments.reports.uncertainty_results import Result, step_notes
+from experiments.reports.uncertainty_results import Result, step_notes, worded
 from experiments.reports.uncertainty_table import (
     ScoreTable,
     association_table,
+    has_others,
     header_groups,
     num_text_columns,
     plain,
@@ -154,16 +155,26 @@ def _sections(results: Sequence[Result]) -> list[Section]:
     tables = [_section(one) for one in score_tables(results)]
     tuned, seeds = tuned_table(results), tuned_seeds(results)
     tables[0] = replace(tables[0], tuned=tuned, tuned_seeds=seeds)
-    associations = Section(
-        id="associations",
-        title="Associations",
-        look="Whether two clients are of one true group, by the probability that they share a "
-        "cluster: log loss in nats per pair, Brier score, expected calibration error, AUROC; "
+    return [*tables, *_associations(results), *_figures(results)]
+
+
+def _associations(results: Sequence[Result]) -> list[Section]:
+    """The section on pairs of clients; none where their groups are unknown."""
+    cells = association_table(results)
+    if not cells:
+        return []
+    rated = "AUROC" in cells[0]
+    look = (
+        "Whether two clients are of one true group, by the probability that they share a cluster: "
+        f"log loss in nats per pair, Brier score, expected calibration error{', AUROC' * rated}; "
         "± half a 95 % interval over draws where there are several (in the report, ± is a standard "
-        "deviation).",
-        cells=association_table(results),
+        "deviation)."
     )
-    return [*tables, associations, *_figures(results)]
+    if not rated:
+        look += " All pairs are of one true group, so that there is no AUROC."
+    return [
+        Section(id="associations", title="Associations", look=worded(look, results), cells=cells)
+    ]
 
 
 def _section(table: ScoreTable) -> Section:
@@ -176,6 +187,8 @@ def _figures(results: Sequence[Result]) -> list[Section]:
     shown = _of_first_seed(results, ClientPredictions)
     values = _of_first_seed(results, ClientValues)
     every: dict[str, Mapping[str, Predicted]] = {**shown, **values}
+    group = worded("group", results)
+    others = f"Samples of other {group}s and noise" if has_others(results) else "Noise"
     drawn = [
         (
             "reliability",
@@ -206,18 +219,17 @@ def _figures(results: Sequence[Result]) -> list[Section]:
         (
             "scores",
             "Out-of-distribution scores",
-            "Samples of other groups and noise should have higher scores than own samples: the "
-            "less the histograms overlap, the better they are detected. The outermost bins hold "
-            "all scores beyond.",
-            lambda: draw_ood_scores(every),
-            ood_tips(every),
+            f"{others} should have higher scores than own samples: the less the histograms "
+            "overlap, the better they are detected. The outermost bins hold all scores beyond.",
+            lambda: draw_ood_scores(every, group),
+            ood_tips(every, group),
         ),
         (
             "entropies",
             "Entropies",
-            "Samples of other groups and noise should have higher entropy than own samples.",
-            lambda: draw_entropies(shown),
-            entropy_tips(shown),
+            f"{others} should have higher entropy than own samples.",
+            lambda: draw_entropies(shown, group),
+            entropy_tips(shown, group),
         ),
     ]
     return [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from bcfl import PredictionRule, Run
-from bcfl.analysis import pairs
+from bcfl.analysis import TrueGroups, pairs
 from bcfl.protocol import PredictiveName
 from experiments.config.options import chosen
 from experiments.runs.files import Pair
@@ -43,6 +43,7 @@ class Result:
         finetunes: whether clients fine-tune the models of the method, which is not scored here.
         time_step: of the samples that are scored, from 0.
         num_steps: time steps of the data.
+        has_concepts: whether true groups are concepts, which change from one time step to another.
     """
 
     pair: Pair
@@ -54,6 +55,7 @@ class Result:
     finetunes: bool = False
     time_step: int = 0
     num_steps: int = 1
+    has_concepts: bool = False
 
     @property
     def label(self) -> str:
@@ -135,6 +137,18 @@ def finetuning_notes(results: Sequence[Result]) -> list[str]:
     ]
 
 
+def worded(text: str, results: Sequence[Result]) -> str:
+    """A text on groups, which speaks of concepts where results are of those.
+
+    Args:
+        text: with `true group` or `group` for what clients of one kind of data are.
+        results: of a run.
+    """
+    if not any(result.has_concepts for result in results):
+        return text
+    return text.replace("true group", "concept").replace("group", "concept")
+
+
 def step_notes(results: Sequence[Result]) -> list[str]:
     """A note on the time step whose samples are scored, where the data have several."""
     of_step: dict[int, dict[str, None]] = {}
@@ -143,8 +157,11 @@ def step_notes(results: Sequence[Result]) -> list[str]:
             of_step.setdefault(result.time_step, {})[str(result.pair)] = None
     return [
         ("" if len(of_step) == 1 else f"{', '.join(pairs)}: ")
-        + f"scored on the test samples and the true groups of time step {step}, that of the last "
-        f"round (there are {results[0].num_steps}, counted from 0)"
+        + worded(
+            f"scored on the test samples and the true groups of time step {step}, that of the last "
+            f"round (there are {results[0].num_steps}, counted from 0)",
+            results,
+        )
         for step, pairs in sorted(of_step.items())
     ]
 
@@ -164,7 +181,7 @@ def _result(
     evaluation: UncertaintyEvaluation, pair: Pair, rule: PredictionRule, by: By, *, tuned: bool
 ) -> Result:
     predictions = evaluation.predictions(rule)
-    parts = scores(predictions, evaluation.parts(by))
+    parts, groups = scores(predictions, evaluation.parts(by)), evaluation.run.groups
     return Result(
         pair=pair,
         rule=rule,
@@ -174,6 +191,7 @@ def _result(
         association=_association(evaluation.run),
         time_step=evaluation.time_step,
         num_steps=evaluation.num_steps,
+        has_concepts=isinstance(groups, TrueGroups) and groups.change,
     )
 
 

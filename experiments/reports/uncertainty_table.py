@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import TypeAlias
 
 from experiments.reports.columns import UNKNOWN
-from experiments.reports.uncertainty_results import Result
+from experiments.reports.uncertainty_results import Result, worded
 
 TEXTS = ("method", "prediction", "of")
 Columns: TypeAlias = Mapping[str, tuple[str, str, float]]
@@ -84,10 +84,13 @@ def table(results: Sequence[Result], columns: Columns) -> list[list[str]]:
             grouped.setdefault((result.pair.method, result.label, part + seed), []).append(scores)
     every = [scores for seeds in grouped.values() for scores in seeds]
     columns = {
-        name: column for name, column in columns.items() if any(name in scores for scores in every)
+        name: column
+        for name, column in columns.items()
+        if any(isfinite(scores.get(name, nan)) for scores in every)
     }
     head = ["method", "prediction", *([] if whole else ["of"])]
-    lines = [[*head, *(title for title, *_ in columns.values())]]
+    titles = [worded(title, results) for title, *_ in columns.values()]
+    lines = [[*head, *titles]]
     for (method, label, part), seeds in grouped.items():
         cells = [
             _cell([scores.get(name, nan) for scores in seeds], form, factor)
@@ -150,6 +153,19 @@ OUTSIDE = ScoreTable(
     "AUROC by entropy and by mutual information (MI) of label and model.",
     DETECTION,
 )
+ALONE = (
+    "AUROC, AUPR and FPR95 of detecting wrong classes or labels by confidence, and noise by its "
+    "out-of-distribution (OOD) score; for the latter also AUROC by entropy and by mutual "
+    "information (MI) of label and model. All clients share one group (one cluster, where groups "
+    "are unknown), so that there are no samples of other groups."
+)
+"""What is detected where there are no samples of other groups."""
+
+
+def has_others(results: Sequence[Result]) -> bool:
+    """Whether there are samples of other groups, which a model should be uncertain of."""
+    found = (scores.get("ood_auroc", nan) for one in results for scores in one.parts.values())
+    return any(map(isfinite, found))
 
 
 def score_tables(results: Sequence[Result]) -> list[ScoreTable]:
@@ -164,7 +180,8 @@ def score_tables(results: Sequence[Result]) -> list[ScoreTable]:
         for kind, r in by_kind.items()
         if r
     ]
-    return [*tables, replace(OUTSIDE, cells=table(results, DETECTION))]
+    look = worded(OUTSIDE.look if has_others(results) else ALONE, results)
+    return [*tables, replace(OUTSIDE, look=look, cells=table(results, DETECTION))]
 
 
 ASSOCIATION: Mapping[str, str] = {
@@ -180,16 +197,24 @@ def association_table(results: Sequence[Result]) -> list[list[str]]:
     """Cells of a table of association scores, header first: one row per method.
 
     Scores are means over seeds with the half width of their 95 % interval (Student's t over draws).
+    Those of which nothing is known are left out, such as AUROC where all clients share a group.
 
     Args:
         results: at least one result.
+
+    Returns:
+        Rows of equal length; none where no score is known.
     """
     draws: dict[str, dict[int, Mapping[str, float]]] = {}
     for result in results:
         draws.setdefault(result.pair.method, {})[result.pair.seed] = result.association
-    lines = [["method", "draws", *ASSOCIATION.values()]]
+    every = [scores for seeds in draws.values() for scores in seeds.values()]
+    names = [n for n in ASSOCIATION if any(isfinite(scores.get(n, nan)) for scores in every)]
+    if not names:
+        return []
+    lines = [["method", "draws", *(ASSOCIATION[name] for name in names)]]
     for method, seeds in draws.items():
-        columns = [[scores.get(name, nan) for scores in seeds.values()] for name in ASSOCIATION]
+        columns = [[scores.get(name, nan) for scores in seeds.values()] for name in names]
         lines.append([method, str(len(seeds)), *map(_with_interval, columns)])
     return lines
 
@@ -235,6 +260,7 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 GROUPS: Mapping[str, str] = {
     "wrong": "wrong predictions",
     "other groups": "samples of other groups",
+    "other concepts": "samples of other concepts",
     "noise": "noise",
 }
 """What is detected, by the heading of the first of its columns in `DETECTION`, its AUROC."""

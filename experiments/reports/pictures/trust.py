@@ -33,6 +33,7 @@ OUTERMOST = (1, 99)
 """Percentiles of out-of-distribution scores beyond which they stand in the outermost bins."""
 
 SOURCES = ("own", "other groups", "noise")
+"""What samples are of; where groups are concepts, the second is named after these."""
 Predictions = Mapping[str, Mapping[str, ClientPredictions]]
 """By method, then by predictive distribution."""
 
@@ -92,13 +93,18 @@ def draw_risk(methods: Predictions) -> Figure:
     return with_legend(figure, places)
 
 
-def draw_entropies(methods: Predictions) -> Figure:
-    """Histograms of predictive entropy: own samples, samples of other groups, noise."""
+def draw_entropies(methods: Predictions, group: str = "group") -> Figure:
+    """Histograms of predictive entropy: own samples, samples of other groups, noise.
+
+    Args:
+        methods: by method, then by predictive distribution, of which the last is drawn.
+        group: what groups are called.
+    """
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         kind, shown = list(kinds.items())[-1]
         edges = entropy_edges(shown)
-        _draw_histograms(axes, method, sources(shown, "entropy"), edges)
+        _draw_histograms(axes, method, sources(shown, "entropy"), edges, group)
         name_axes(axes, f"{method}, {kind}", "entropy, nats", "samples, %")
     return with_legend(figure, places)
 
@@ -108,12 +114,17 @@ def entropy_edges(shown: ClientPredictions) -> NDArray[np.float64]:
     return np.linspace(0, shown.largest_entropy, 21)
 
 
-def draw_ood_scores(methods: Mapping[str, Mapping[str, Predicted]]) -> Figure:
-    """Histograms of the out-of-distribution score, which no kind of prediction changes."""
+def draw_ood_scores(methods: Mapping[str, Mapping[str, Predicted]], group: str = "group") -> Figure:
+    """Histograms of the out-of-distribution score, which no kind of prediction changes.
+
+    Args:
+        methods: by method, then by predictive distribution.
+        group: what groups are called.
+    """
     figure, places = panels(len(methods), COLUMNS, WIDTH, HEIGHT)
     for axes, (method, kinds) in zip(places, methods.items(), strict=True):
         found = sources(next(iter(kinds.values())), "ood_score")
-        _draw_histograms(axes, method, found, score_edges(found))
+        _draw_histograms(axes, method, found, score_edges(found), group)
         name_axes(axes, method, "out-of-distribution score, nats", "samples, %")
     return with_legend(figure, places)
 
@@ -131,6 +142,16 @@ def sources(
     found = {name: np.asarray(getattr(of, score)) for name, of in all_of.items()}
     finite = {name: values[np.isfinite(values)] for name, values in found.items()}
     return {name: values for name, values in finite.items() if len(values)}
+
+
+def source_name(name: str, group: str) -> str:
+    """Name of a source of samples.
+
+    Args:
+        name: one of `SOURCES`.
+        group: what groups are called.
+    """
+    return name.replace("group", group)
 
 
 def score_edges(found: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -164,9 +185,11 @@ def _draw_histograms(
     method: str,
     found: Mapping[str, NDArray[np.float64]],
     edges: NDArray[np.float64],
+    group: str,
 ) -> None:
     for index, name in enumerate(SOURCES):
         if name in found:
             shares, gid = histogram(found[name], edges), f"{method}-{name}"
-            axes.stairs(shares, edges, label=name, gid=gid, **line_style(index))
+            label = source_name(name, group)
+            axes.stairs(shares, edges, label=label, gid=gid, **line_style(index))
     mark_bands(axes, method, edges.tolist())

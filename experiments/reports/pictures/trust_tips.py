@@ -18,6 +18,7 @@ from experiments.reports.pictures.trust import (
     entropy_edges,
     histogram,
     score_edges,
+    source_name,
     sources,
 )
 from experiments.scores.client_predictions import ClientValues, Predicted
@@ -99,31 +100,36 @@ def coverage_tips(methods: Mapping[str, Mapping[str, ClientValues]]) -> Tips:
     return tips
 
 
-def ood_tips(methods: Mapping[str, Mapping[str, Predicted]]) -> Tips:
+def ood_tips(methods: Mapping[str, Mapping[str, Predicted]], group: str = "group") -> Tips:
     """Share of the samples of each source in each bin of out-of-distribution scores.
 
     Args:
         methods: predictions by method and kind.
+        group: what groups are called.
     """
     found = {m: sources(next(iter(kinds.values())), "ood_score") for m, kinds in methods.items()}
-    return _joined(histogram_tips(m, of, score_edges(of)) for m, of in found.items())
+    return _joined(histogram_tips(m, of, score_edges(of), group) for m, of in found.items())
 
 
-def entropy_tips(methods: Predictions) -> Tips:
+def entropy_tips(methods: Predictions, group: str = "group") -> Tips:
     """Share of the samples of each source in each bin of entropies.
 
     Args:
         methods: predictions by method and kind, of which the last is drawn.
+        group: what groups are called.
     """
     last = {method: list(kinds.values())[-1] for method, kinds in methods.items()}
     return _joined(
-        histogram_tips(method, sources(shown, "entropy"), entropy_edges(shown))
+        histogram_tips(method, sources(shown, "entropy"), entropy_edges(shown), group)
         for method, shown in last.items()
     )
 
 
 def histogram_tips(
-    method: str, found: Mapping[str, NDArray[np.float64]], edges: NDArray[np.float64]
+    method: str,
+    found: Mapping[str, NDArray[np.float64]],
+    edges: NDArray[np.float64],
+    group: str = "group",
 ) -> Tips:
     """Share of the samples of each source in each bin.
 
@@ -131,9 +137,10 @@ def histogram_tips(
         method: name of the panel.
         found: (samples,) scores by source.
         edges: (bins + 1,) ascending.
+        group: what groups are called.
     """
     bounds = [signed("{:.2f}", edge) for edge in edges]
-    shares = {name: histogram(values, edges) for name, values in found.items()}
+    shares = {source_name(n, group): histogram(values, edges) for n, values in found.items()}
     return {
         f"band-{method}-{index + 1}": _aligned(
             {

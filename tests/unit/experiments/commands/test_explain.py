@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.commands.explain import _how_sure, _where, overview
-from experiments.reports.client_report import ClientReport
+from experiments.commands.explain import _how_sure, _trains_with, _where, overview
+from experiments.reports.client_report import ClientReport, Peer
 
 FILTERED = np.array([[0, 1], [0.45, 0.55], [0.6, 0.4], [0.7, 0.3], [0.5, 0.5], [0.53, 0.47]])
 REPORT = ClientReport(
@@ -59,3 +59,11 @@ def test_the_table_has_that_cluster_since_when_and_how_probable_it_is(report, ro
     _, line, *told = overview([report])
     assert line.split()[2:5] == row
     assert [text.rpartition(" for ")[2] for text in told[:-1]] == others
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, []), (6, ["  and 1 more"]), (9, ["  and 4 more"])])
+def test_a_list_of_other_clients_says_how_many_it_leaves_out(count, more):
+    peers = [Peer(client=f"c{n}", group=None, latest=0.9, mean=0.8) for n in range(count)]
+    head, _, *shown, _ = _trains_with(replace(REPORT, peers=peers))
+    assert head == f"{count} of {count} other clients"
+    assert shown[5:] == more

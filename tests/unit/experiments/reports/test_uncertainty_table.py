@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from bcfl import PredictionRule
 from bcfl.analysis import TUNING_GRID
-from experiments.reports.uncertainty_page import edge_warnings
+from experiments.reports.uncertainty_page import edge_warnings, render
 from experiments.reports.uncertainty_results import Result, as_json
 from experiments.reports.uncertainty_table import (
     ASSOCIATION,
@@ -17,6 +18,7 @@ from experiments.reports.uncertainty_table import (
     association_table,
     chosen_values,
     header_groups,
+    score_tables,
     table,
     tuned_table,
 )
@@ -48,7 +50,7 @@ def test_cells_are_means_over_seeds():
     head, row = table([result(0, 0.25), result(1, 0.75)], CALIBRATION)
     assert head[:4] == ["method", "prediction", "accuracy", "NLL"]
     assert row[:4] == ["ifca", "plug-in", "50.0", "0.500"]
-    assert set(table([result(0, 0.25)], DETECTION)[1][2:]) == {"–"}
+    assert table([result(0, 0.25)], DETECTION)[1] == ["ifca", "plug-in"], "nothing is known"
 
 
 def test_associations_have_intervals_over_draws():
@@ -65,7 +67,49 @@ def test_associations_have_intervals_over_draws():
     )
     assert head == ["method", "draws", "NLL", "Brier", "ECE", "AUROC"]
     assert two == ["ifca", "2", *[f"0.300 ±{12.706 * 0.1:.3f}"] * 4]
-    assert association_table([result(0, 0.5)])[1][2:] == ["–"] * 4
+    assert association_table([result(0, 0.5)]) == []
+    unrated = replace(scored(0, 0.2), association={"association_nll": 0.2})
+    assert association_table([unrated]) == [["method", "draws", "NLL"], ["ifca", "1", "0.200"]]
+
+
+def detected(**changes):
+    """A result with a score of all that is detected but samples of other groups."""
+    scores = {name: math.nan if name.startswith("ood") else 0.5 for name in DETECTION}
+    return replace(result(0, 0.5), parts={"all": scores | changes})
+
+
+def test_where_all_clients_share_a_group_no_columns_are_of_samples_of_others():
+    alone, both = detected(), detected(ood_auroc=0.75)
+    *_, found = score_tables([alone])
+    assert header_groups(found.cells[0])[1] == [("wrong predictions", 3), ("noise", 5)]
+    assert "All clients share one group" in found.look
+    *_, found = score_tables([alone, both])
+    assert ("samples of other groups", 1) in header_groups(found.cells[0])[1]
+    assert "and samples of other groups and noise by" in found.look
+
+
+def test_what_changes_over_time_is_called_a_concept():
+    scores = UncertaintyScores(np.full(2, 0.5), np.full(2, 0.1), np.full(2, 3.0))
+    predicted = ClientPredictions(
+        probabilities=np.eye(2), targets=np.arange(2), own=scores, ood=scores, noise=scores
+    )
+    one = replace(
+        detected(ood_auroc=0.75),
+        has_concepts=True,
+        num_steps=4,
+        predictions=predicted,
+        association={"association_nll": 1.0},
+    )
+    *_, found = score_tables([one])
+    assert ("samples of other concepts", 1) in header_groups(found.cells[0])[1]
+    assert "group" not in found.look
+    page = render("run", [one])
+    assert "the concepts of time step 0" in page
+    assert "Whether two clients are of one concept" in page
+    assert re.search(r"All pairs are of one concept, so that there is no AUROC", page)
+    words = re.sub(r"<(style|script).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    assert not re.search(r"\bgroups?\b", words)
+    assert "the true groups of time step 0" in render("run", [replace(one, has_concepts=False)])
 
 
 def test_clients_of_several_seeds_are_different_clients():
@@ -106,7 +150,8 @@ def test_tuned_values_of_all_seeds_are_in_one_line():
 
 
 def test_columns_of_detection_are_below_what_is_detected():
-    head = table([result(0, 0.25)], DETECTION)[0]
+    known = replace(result(0, 0.5), parts={"all": dict.fromkeys(DETECTION, 0.5)})
+    head = table([known], DETECTION)[0]
     titles, groups = header_groups(head)
     assert titles[:6] == ["method", "prediction", "AUROC", "AUPR", "FPR95", "AUROC"]
     assert groups == [("wrong predictions", 3), ("samples of other groups", 5), ("noise", 5)]
