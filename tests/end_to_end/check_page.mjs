@@ -265,7 +265,7 @@ for (const media of ["screen", "print"]) {
     return shaded;
   }));
 }
-used.broken = await tab.evaluate(() => [...document.querySelectorAll(".columns, figure, table, caption, h2, h3")].filter((part) => {
+used.broken = await tab.evaluate(() => [...document.querySelectorAll(".columns, figure, table, caption, h2, h3, .scroll:has(.results), .terms")].filter((part) => {
   const { breakInside, breakAfter } = getComputedStyle(part);
   return !breakInside.startsWith("avoid") && breakAfter !== "avoid";
 }).map((part) => part.outerHTML.slice(0, 100)));
