@@ -112,7 +112,7 @@ def test_pairs_are_scored_by_the_groups_of_the_last_step(folder, stream, results
 def test_the_page_of_uncertainty_says_which_step(results, plain_figures):
     (note,) = step_notes(results)
     assert note == (
-        "scored on the test samples and the true groups of time step 2, that of the last round "
+        "scored on the test samples and the concepts of time step 2, that of the last round "
         "(there are 3, counted from 0)"
     )
     assert note[1:] in uncertainty_page("drift", results)
