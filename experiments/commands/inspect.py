@@ -70,8 +70,8 @@ def compare(
         latex,
         lengths,
         lettered,
-        paired,
         read_results,
+        unpaired,
     )
 
     scenarios = sorted({read_results(folder)[0] for folder in folders})
@@ -81,7 +81,7 @@ def compare(
     for letter, folder in lettered(folders).items() if len(folders) > 1 else ():
         screen.print(f"{'% ' if as_latex else ''}{letter}: {folder}", soft_wrap=True)
     table = latex if as_latex else partial(aligned, width=line_width(screen))
-    for line in table(results, paired=paired(folders), rounds=lengths(folders)):
+    for line in table(results, paired=not unpaired(folders), rounds=lengths(folders)):
         screen.print(line, soft_wrap=True)
     _tell_failures(folders)
     if html is not None:

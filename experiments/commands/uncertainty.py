@@ -105,6 +105,7 @@ def uncertainty(
     _show(screen, results)
     screen.print(f"numbers {files.uncertainty}", soft_wrap=True)
     screen.print(f"page    {files.uncertainty_page}", soft_wrap=True)
+    screen.print(f"link    bcfl report {files.folder} links to it", soft_wrap=True)
 
 
 def _show(screen: Console, results: list[Result]) -> None:

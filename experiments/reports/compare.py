@@ -113,12 +113,22 @@ def lengths(folders: Sequence[Path]) -> dict[str, Length]:
     }
 
 
-def paired(folders: Sequence[Path]) -> bool:
-    """Whether a seed is the same data in all runs, so that their methods can be paired by seeds."""
-    told = [read_description(folder) for folder in folders]
-    data = [[d.get("scenario", {}).get(part) for part in ("data", "partition")] for d in told]
+def unpaired(folders: Sequence[Path]) -> list[str]:
+    """Of data, partition and seeds, those in which runs differ.
+
+    Where there are none, a seed is the same data in all runs, and their methods are paired by it.
+
+    Args:
+        folders: of runs.
+    """
+    told = [read_description(folder).get("scenario", {}) for folder in folders]
+    parts = [part for part in ("data", "partition") if _differ([t.get(part) for t in told])]
     seeds = [done for folder in folders for done in _seeds_by_method(folder).values()]
-    return all(one == data[0] for one in data) and all(one == seeds[0] for one in seeds)
+    return [*parts, *["seeds"] * _differ(seeds)]
+
+
+def _differ(values: Sequence[Any]) -> bool:
+    return any(value != values[0] for value in values)
 
 
 def _seeds_by_method(folder: Path) -> dict[str, set[int]]:

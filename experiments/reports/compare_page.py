@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.reports.columns import averaged, unequal
-from experiments.reports.compare import lengths, lettered, paired
+from experiments.reports.compare import lengths, lettered, unpaired
 from experiments.reports.galleries.score_gallery import score_pictures
 from experiments.reports.page import render_page
 from experiments.reports.pictures.method_styles import has_style_of_run
@@ -35,7 +35,7 @@ def render(folders: Sequence[Path]) -> str:
     scenarios = sorted({str(run.scenario.get("name", "run")) for run in runs.values()})
     kinds = {Stream.of(run).kind for run in runs.values()}
     group = kinds.pop() if len(kinds) == 1 else TRUE_GROUP
-    same, long = paired(folders), lengths(folders)
+    apart, long = unpaired(folders), lengths(folders)
     return render_page(
         "compare.html.jinja",
         "Comparison – bcfl",
@@ -46,7 +46,7 @@ def render(folders: Sequence[Path]) -> str:
             for letter, folder in lettered(folders).items()
         ],
         warnings=[
-            *([] if same else [DIFFERENT]),
+            *([different(apart)] if apart else []),
             *filter(None, [unequal(long)]),
             *(
                 f"{letter}: {text}" if len(runs) > 1 else text
@@ -63,18 +63,25 @@ def render(folders: Sequence[Path]) -> str:
                 for method, snapshots in states.histories.items()
             },
         ),
-        table=results_table(joined, paired=same),
+        table=results_table(joined, paired=not apart),
         averaged=averaged(long.values()),
-        agreement=agreement_table(joined, paired=same),
+        agreement=agreement_table(joined, paired=not apart),
         pictures=score_pictures(joined, group),
         styled=has_style_of_run(joined.methods),
     )
 
 
-DIFFERENT = (
-    "The runs differ in their data, partition or seeds, so seeds of one are not those of another: "
-    "differences between them may be differences of the data."
-)
+def different(parts: Sequence[str]) -> str:
+    """A warning that methods of several runs cannot be paired by seeds.
+
+    Args:
+        parts: of data, partition and seeds, those in which the runs differ.
+    """
+    named = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return (
+        f"The runs differ in their {named}, so that their methods are not compared seed by seed: "
+        "differences between them may be differences of the data."
+    )
 
 
 def joined_runs(runs: dict[str, RunFolder]) -> RunFolder:

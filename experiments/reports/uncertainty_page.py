@@ -23,6 +23,7 @@ from experiments.reports.pictures.trust_tips import (
     ood_tips,
     risk_tips,
 )
+from experiments.reports.report import stand_ins
 from experiments.reports.uncertainty_results import Result, step_notes, worded
 from experiments.reports.uncertainty_table import (
     ScoreTable,
@@ -91,10 +92,14 @@ def render(name: str, results: Sequence[Result], unfinished: Sequence[str] = ())
         name=name,
         note="".join(f"{note[0].upper()}{note[1:]}. " for note in step_notes(results))
         + (TUNED if any(result.tuned for result in results) else "")
-        + _seeds_note(results),
+        + " ".join(filter(None, [_seeds_note(results), stand_ins(_methods(results))])),
         warnings=[*unfinished, *edge_warnings(results)],
         sections=_sections(results),
     )
+
+
+def _methods(results: Sequence[Result]) -> list[str]:
+    return list(dict.fromkeys(result.pair.method for result in results))
 
 
 def _seeds_note(results: Sequence[Result]) -> str:

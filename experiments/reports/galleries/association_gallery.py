@@ -137,8 +137,8 @@ def _pairs(run: RunFolder) -> Picture | None:
     caption = (
         f"{look} Above each panel: log loss (nats per pair, "
         "of probabilities between 0.000001 and 0.999999) and expected calibration error, mean over "
-        "seeds (in parentheses the lowest and highest). The pairs in a bin are those of all seeds; "
-        "bars: 90 % intervals of a bootstrap over clients."
+        "seeds (in parentheses the lowest and highest). Numbers above the bins count their "
+        "pairs, those of all seeds; bars: 90 % intervals of a bootstrap over clients."
     )
     return Picture.of(
         lambda: draw_association_reliability(shown, notes=notes, group=group),

@@ -192,7 +192,8 @@ def _moves_of(
     clusters: LeadingClusters, clients: Sequence[str], groups: Groups, stream: Stream
 ) -> moves.Moves:
     known = [groups.get(client) for client in clients]
-    lines = moves.Moves(clusters.labels, clusters.num_clusters, known)
+    visited = 1 + max(int(clusters.labels.max()), 0)
+    lines = moves.Moves(clusters.labels, visited, known)
     if not stream.concepts:
         return lines
     return replace(

@@ -57,6 +57,14 @@ def test_a_page_of_several_runs_names_methods_by_the_letters_of_its_key(make_run
     assert "<span>A/" not in compare_page.render([make_run()])
 
 
+def test_a_page_of_several_runs_says_in_what_they_differ(make_run):
+    page = compare_page.render([make_run(), make_run(seeds=(0, 1, 2))])
+    assert page.count("The runs differ in their seeds, so that their methods are not compared") == 1
+    assert "The runs differ" not in compare_page.render([make_run(), make_run()])
+    told = compare_page.different(["data", "partition", "seeds"])
+    assert told.startswith("The runs differ in their data, partition and seeds, so that")
+
+
 def test_a_page_of_several_runs_notes_once_what_is_no_error(make_run):
     runs = [make_run(num_floored=12), make_run(num_floored=34)]
     page = compare_page.render(runs)

@@ -186,6 +186,12 @@ def test_lines_of_clients_have_the_concept_of_the_round(read, stream):
     ]
 
 
+def test_moves_have_no_lane_beyond_the_last_cluster_that_a_client_visits():
+    labels, numbers = np.array([[0, 2], [1, 2]]), [np.arange(4), np.arange(5)]
+    clusters, clients = LeadingClusters(labels, 5, numbers), ("client-0", "client-1")
+    assert client_gallery._moves_of(clusters, clients, {}, Stream()).num_clusters == 3
+
+
 def test_a_concept_has_one_colour_in_all_figures(read, stream):
     last = max(at(stream, STEPS - 1).values())
     all_one = {client: (0, last, last) for client in stream.concepts}
