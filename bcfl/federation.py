@@ -154,10 +154,9 @@ class Federation:
         self.executor = config if memory is None else replace(config, memory=memory)
         check_order(model, method)
         if isinstance(method, str):
-            raise TypeError(
-                f"method must be a method or a policy, got {method!r}; by its name: "
-                f"bcfl.methods.build({closest(method)!r})"
-            )
+            near = closest(method)
+            hint = f"; by its name: bcfl.methods.build({near!r})" * bool(near)
+            raise TypeError(f"method must be a method or a policy, got {method!r}{hint}")
         self.method = as_method(method)
         share = self.method.validation
         brought = getattr(clients, "concepts", None)

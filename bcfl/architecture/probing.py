@@ -203,7 +203,8 @@ def check_training(
         whose: client and view that the samples are of, for messages.
 
     Raises:
-        ValueError: the network fails, or gives other outputs than in evaluation mode.
+        ValueError: the network fails, gives other outputs than in evaluation mode, outputs without
+            a gradient, or nothing but NaN.
     """
     if len(samples) < 2:
         return
@@ -212,17 +213,24 @@ def check_training(
     with telling(what, module, inputs, whose):
         with seeded(0):
             outputs = module.train()(inputs)
-        has_gradient = not isinstance(outputs, Tensor) or outputs.requires_grad
-        if isinstance(outputs, Tensor) and has_gradient:
+        if isinstance(outputs, Tensor) and outputs.requires_grad:
             outputs.sum().backward()  # type: ignore[no-untyped-call]
-        if not has_gradient and any(each.requires_grad for each in module.parameters()):
-            raise ValueError(
-                "outputs have no gradient; leave out `.detach()`, `torch.no_grad()` and what takes "
-                "numbers out of tensors, such as `.numpy()`, in forward"
-            )
     got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
     if got != (len(samples), num_outputs):
         raise ValueError(
             f"{name} must give ({len(samples)}, {num_outputs}) numbers for {len(samples)} samples"
             f"{_of(whose)} in training mode as in evaluation mode, got {got}"
+        )
+    who = f"{whose}{': ' * bool(whose)}{name}"
+    if not outputs.requires_grad and any(each.requires_grad for each in module.parameters()):
+        raise ValueError(
+            f"{who} gives outputs without a gradient in training mode; leave out `.detach()`, "
+            "`torch.no_grad()` and what takes numbers out of tensors, such as `.numpy()`, in "
+            "forward"
+        )
+    if bool(outputs.isnan().all()):
+        raise ValueError(
+            f"{who} gives NaN for all of {len(samples)} samples, before any training, so that "
+            "nothing can be learnt; roots and logarithms of what is negative give NaN, and so do "
+            "infinite numbers"
         )

@@ -65,8 +65,8 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
         if got == "objects":
             check_present(array, what)
             got = f"objects such as {described(next(array.flat))}" if array.size else got
-            got += "; numbers that are objects become numbers by `.astype(float)`" * all(
-                isinstance(one, Real) for one in array.flat
+            got += "; numbers that are objects become numbers by `.astype(float)`" * (
+                array.size > 0 and all(isinstance(one, Real) for one in array.flat)
             )
         else:
             got = f"{got} ({array.dtype})"

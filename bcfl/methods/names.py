@@ -21,7 +21,15 @@ DEFAULT = "bcfl-race"
 
 
 class UnknownMethodError(ValueError):
-    """An unknown name of a method."""
+    """An unknown name of a method.
+
+    Attributes:
+        nearest: the name that may be meant; empty without any.
+    """
+
+    def __init__(self, message: str, nearest: str = "") -> None:
+        super().__init__(message)
+        self.nearest = nearest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,15 +214,19 @@ def applicable(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def closest(name: str) -> str:
-    """The name, where a method has it or part of it is at fault; else the one most like it.
+    """The name, where a method has it, or the one that may be meant; empty where none is like it.
 
     Args:
-        name: of a method, perhaps misspelt.
+        name: of a method, or of an ensemble, perhaps misspelt.
     """
+    return JOINING.join(found) if all(found := [_closest(p) for p in name.split(JOINING)]) else ""
+
+
+def _closest(name: str) -> str:
     try:
         named(name)
-    except UnknownMethodError:
-        return nearest_name(name, available()) or name
+    except UnknownMethodError as error:
+        return error.nearest
     except (TypeError, ValueError):
         return name
     return name
@@ -258,21 +270,22 @@ def _recipe(base: str, name: str) -> tuple[Recipe, int | None]:
     if numbered and numbered[1] in RECIPES and RECIPES[numbered[1]].number:
         return RECIPES[numbered[1]], int(numbered[2])
     rest = name[len(base) :]
+    near, option = "", ""
     if numbered and numbered[1] in {"default", *RECIPES}:
-        hint = _without_number(numbered[1], rest, int(numbered[2]))
-    else:
-        near = nearest_name(base, _names_like(base), cutoff=0.5)
-        hint = f" Did you mean {near + rest!r}?" if near else ""
-    raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods")
+        near, option = _without_number(numbered[1], rest, int(numbered[2]))
+    elif like := nearest_name(base, _names_like(base), cutoff=0.5):
+        near = like + rest
+    hint = f" Did you mean {near!r}{option}?" if near else ""
+    raise UnknownMethodError(f"unknown method {name!r}.{hint} All: bcfl list methods", near)
 
 
-def _without_number(base: str, rest: str, number: int) -> str:
-    """A hint at the option for a number that the name of a method does not take."""
+def _without_number(base: str, rest: str, number: int) -> tuple[str, str]:
+    """The name, and the option for a number that the name of a method does not take."""
     recipe = RECIPES[DEFAULT if base == "default" else base]
     if recipe.number:  # of the name that default stands for
-        return f" Did you mean '{recipe.name}-{number}{rest}'?"
+        return f"{recipe.name}-{number}{rest}", ""
     clusters = f" with num_clusters={number}" if "num_clusters" in recipe.options else ""
-    return f" Did you mean {base + rest!r}{clusters}?"
+    return base + rest, clusters
 
 
 def _names_like(base: str) -> list[str]:

@@ -147,12 +147,6 @@ def check_model(
                 fit.check(module, inputs, prior)
         except unsupported as error:
             raise type(error)(f"{error}. {_other_curvature(objective)}") from error
-    if bool(outputs.isnan().any()):
-        raise ValueError(
-            f"{whose}: {model!r} gives NaN for the first sample, before any training, so that "
-            "nothing can be learnt; roots and logarithms of what is negative give NaN, and so do "
-            "infinite numbers"
-        )
     check_training(module, samples, model.num_outputs, repr(model), whose)
 
 
@@ -168,8 +162,8 @@ def _other_curvature(objective: Objective) -> str:
 
 def lowest_class(clients: Sequence[ClientData]) -> float:
     """The lowest target of any view of any client; whether classes are counted from 0 or 1."""
-    views = [view for data in clients for view in data.views.values() if len(view)]
-    return min(view.targets.min().item() for view in views)
+    targets = [view.targets for data in clients for view in data.views.values()]
+    return min((each.min().item() for each in targets if each.numel()), default=0.0)
 
 
 def fitted(data: ClientData, model: Model, dtype: torch.dtype, lowest: float = 0.0) -> ClientData:
@@ -316,7 +310,9 @@ def _of_integers(targets: Tensor) -> str:
 
 def _of_signs(targets: Tensor) -> str:
     """How -1 and 1 become two classes; empty for other targets."""
-    return "; of -1 and 1: `(targets > 0).astype(int)`" * bool((targets.abs() == 1).all())
+    return "; of -1 and 1: `(targets > 0).astype(int)`" * (
+        bool((targets.abs() == 1).all()) and int(targets.min()) == -1
+    )
 
 
 def _class_trouble(targets: Tensor, outputs: int, lowest: float) -> str:

@@ -216,7 +216,7 @@ def check_policy(policy: object) -> None:
     if isinstance(policy, str):
         raise TypeError(
             f"policy must be a policy with `associate`, got {policy!r}; a method by its name: "
-            f"bcfl.methods.build({policy!r})"
+            "bcfl.methods.build(name)"
         )
     name = type(policy).__name__
     if isinstance(policy, type) or not callable(getattr(policy, "associate", None)):

@@ -119,8 +119,10 @@ def _warn_of_failing(records: Sequence[RoundRecord]) -> None:
         work = [[text for text in texts if not failed_in_test(text)] for texts in own]
         if all(work):
             failing[client] = work[0][0]
+        elif all(tests := [[text for text in texts if failed_in_test(text)] for texts in own]):
+            untested[client] = tests[0][0]
         elif all(own):
-            untested[client] = next(text for texts in own for text in texts if failed_in_test(text))
+            failing[client] = own[0][0]
     rounds = "in the only round" if len(records) == 1 else "in each round that they took part in"
     if failing:
         _warn(f"clients that failed {rounds}: {_named(failing)}", FailingClientWarning)

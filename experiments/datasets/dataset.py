@@ -266,8 +266,10 @@ def _check_finite(what: str, inputs: NDArray[Any]) -> None:
 
 def _as_integers(labels: NDArray[np.generic]) -> str:
     """What to do, before they are saved, about labels that are no integers."""
-    if labels.dtype.kind == "b" or _are_whole(labels):
-        return "; save `y.astype(int)` in place of such labels `y`"
+    kind = labels.dtype.kind
+    if kind == "b" or (kind not in "cMm" and _are_whole(labels)):
+        numbers = "" if kind in "bf" else ".astype(float)"
+        return f"; save `y{numbers}.astype(int)` in place of such labels `y`"
     if labels.dtype.kind == "f":
         return "; numbers to predict (regression) are for bcfl.ClientData.from_arrays in Python"
     return f"; {NUMBERED}"
@@ -279,7 +281,7 @@ def _are_whole(labels: NDArray[Any]) -> bool:
         numbers = labels.astype(float)
     except (TypeError, ValueError):
         return False
-    return bool((numbers == np.round(numbers)).all())
+    return bool((np.isfinite(numbers) & (numbers == np.round(numbers))).all())
 
 
 def _from_zero(present: NDArray[np.int64]) -> str:

@@ -129,7 +129,11 @@ def _table(
 ) -> Table:
     paired = paired and len({run.seeds(method) for method in methods}) == 1
     found = [(column, _column(run, methods, column, paired)) for column in columns]
-    shown = [(column, cells) for column, cells in found if not _is_unknown(cells)]
+    shown = [
+        (column, cells)
+        for column, cells in found
+        if column in PRIVACY_COLUMNS or not _is_unknown(cells)
+    ]
     rows = dict(zip(methods, zip(*(cells for _, cells in shown), strict=True), strict=True))
     marked = any(cell.best for _, cells in shown for cell in cells)
     note = explain_marks(len(methods), len(run.seeds(methods[0])), paired=paired, marked=marked)

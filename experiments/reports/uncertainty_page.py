@@ -176,7 +176,9 @@ def _associations(results: Sequence[Result]) -> list[Section]:
         "deviation)."
     )
     if not rated:
-        look += " All pairs are of one true group, so that there is no AUROC."
+        look += (
+            " All pairs are of one true group, or all of different ones, so that there is no AUROC."
+        )
     return [
         Section(id="associations", title="Associations", look=worded(look, results), cells=cells)
     ]

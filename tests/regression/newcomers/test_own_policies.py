@@ -201,7 +201,7 @@ def lacking(**attributes):
         (lacking(num_clusters="2", objective=OBJECTIVE), "SimpleNamespace has '2'"),
         (lacking(num_clusters=2, objective="sgd"), "bcfl.Objective, SimpleNamespace has 'sgd'"),
         (FedAvg, "with `associate`, got the class FedAvg; call it: FedAvg(objective)"),
-        ("ifca", "bcfl.methods.build('ifca')"),
+        ("ifca", "got 'ifca'; a method by its name: bcfl.methods.build(name)"),
         (3, "policy must be a policy with `associate`, got 3"),
     ],
 )

@@ -1,5 +1,6 @@
 """Bad input is refused before any work starts, by a message that names it."""
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -352,10 +353,20 @@ def test_model_and_method_in_each_others_place_are_told(linear, clients, method)
 
 
 def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
-    for given, known in (("bcfl-g", "bcfl-g"), ("wecf", "wecfl"), ("ifca-cam", "ifca-cam")):
-        words = rf"got '{given}'; by its name: bcfl.methods.build\('{known}'\)"
-        with pytest.raises(TypeError, match=words):
+    meant = {
+        "bcfl-g": "bcfl-g",
+        "wecf": "wecfl",
+        "bcfl-mth-8": "bcfl-mht-8",
+        "ifca-camm": "ifca-cam",
+        "default-4": "bcfl-race-4",
+        "ifca+fedavgg": "ifca+fedavg",
+    }
+    for given, known in meant.items():
+        words = f"got '{given}'; by its name: bcfl.methods.build('{known}')"
+        with pytest.raises(TypeError, match=f"{re.escape(words)}$"):
             Federation(clients, linear, given)
+    with pytest.raises(TypeError, match=r"got 'xyzzy'$"):
+        Federation(clients, linear, "xyzzy")
 
 
 @pytest.mark.parametrize("threads", [0, -1, "two"])

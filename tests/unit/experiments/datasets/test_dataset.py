@@ -25,7 +25,7 @@ def with_nan():
         (INPUTS * 1j, LABELS, "real numbers"),
         (INPUTS, LABELS.astype(float), r"integers 0 to k - 1, got type float64; .*astype\(int\)"),
         (INPUTS, LABELS > 0, r"integers 0 to k - 1, got type bool; save `y.astype\(int\)`"),
-        (INPUTS, LABELS.astype(str), r"got type <U\d+; save `y.astype\(int\)`"),
+        (INPUTS, LABELS.astype(str), r"got type <U\d+; save `y.astype\(float\).astype\(int\)`"),
         (INPUTS, np.full(6, "cat"), r"got type <U3; number the labels .*return_inverse=True"),
         (INPUTS, LABELS + 0.5, r"got type float64; numbers to predict .* in Python"),
         (INPUTS, LABELS + 1, r"got 3 distinct ones: 1, 2, 3; .* from 0: save `y - 1`"),
