@@ -1,6 +1,7 @@
 """Client reports against checkpoints, data and graphs read in other ways."""
 
 import itertools
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import entropy
 
 from bcfl.analysis import rows
 from bcfl.rounds import checkpoint
+from experiments.reports import client_report
 from experiments.reports.client_report import read_history
 from experiments.reports.uncertainty_results import Query, evaluate_run
 from experiments.runs.files import Pair, RunFiles
@@ -43,6 +45,19 @@ def history(folder):
 @pytest.fixture(scope="module")
 def reports(history):
     return history.client_reports()
+
+
+def test_the_last_round_has_what_is_believed_now_also_after_an_early_stop(
+    folder, history, monkeypatch
+):
+    restored = restore(folder, history.pair)
+    *earlier, last = restored.state.history
+    assert any(belief is not None for belief in last.beliefs)
+    stopped = replace(restored.state, history=(*earlier, replace(last, beliefs=())))
+    again = replace(restored, state=stopped)
+    monkeypatch.setattr(client_report, "restore", lambda *_: again)
+    found = read_history(folder, history.pair)
+    assert np.array_equal(found.filtered[-1], history.filtered[-1])
 
 
 def outputs(model, posterior, inputs):
