@@ -32,6 +32,7 @@ from bcfl.policies import Centralised, Policy
 from bcfl.rounds.arguments import (
     as_method,
     check_callables,
+    check_layers,
     check_order,
     check_starts,
     checked_privacy,
@@ -189,6 +190,7 @@ class Federation:
         objective = self.method.policy.objective
         check_model(self.model, objective, tried, memory)
         warn_of_probabilities(self.model, tried)
+        check_layers(self.method.policy, self.model)
         check_starts(self.method, self.model, len(self.clients))
         if self.privacy is not None:
             self.method.check_private(self.model)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass, replace
 from numbers import Real
 from reprlib import repr as shortened
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import Module
 
+from bcfl.architecture.layout import Part
 from bcfl.architecture.model import Model
 from bcfl.executors.privacy import Privacy
 from bcfl.policies import Centralised, Policy
@@ -49,6 +50,36 @@ def check_starts(method: Method, model: Model, num_clients: int) -> None:
             SameStartWarning,
             stacklevel=5,  # the caller of Federation
         )
+
+
+def check_layers(policy: Policy, model: Model) -> None:
+    """Check that the network has the layers by which clients are clustered.
+
+    Args:
+        policy: that of the method, perhaps with others inside.
+        model: the architecture.
+
+    Raises:
+        ValueError: it has none of them.
+    """
+    for one in _policies(policy):
+        part = getattr(one, "part", None)
+        if isinstance(part, Part) and not model.chosen(part).any():
+            other = "classifier" if part.layers == "body" else "body"
+            raise ValueError(
+                f"clustered_layers must choose layers that the network has, got {part.layers!r} of "
+                f"the network {model.name!r}, all of whose parameters are the {other}; choose 'all'"
+            )
+
+
+def _policies(policy: Any) -> Iterator[Any]:  # noqa: ANN401 - of any class with `associate`
+    """A policy, and those that it wraps or combines."""
+    yield policy
+    for name in (each.name for each in fields(policy)) if is_dataclass(policy) else ():
+        value = getattr(policy, name)
+        for each in value if isinstance(value, tuple) else (value,):
+            if hasattr(each, "associate"):
+                yield from _policies(each)
 
 
 def _ways_to_vary(model: Model) -> str:

@@ -14,7 +14,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 import assignment
 from bcfl.architecture.layout import ALL, Part
@@ -108,7 +107,6 @@ class KMeansAssociation:
             models: those models.
             context: read-only context of the round.
         """
-        mask = self._mask(context)
         work = trainings(hypothesis, starts, self.objective, context.num_samples)
         replies = yield Exchange.of(work.requests, (*models, *work.models))
         answers = answered(work.requests, replies)
@@ -116,6 +114,7 @@ class KMeansAssociation:
         if not clients:
             return Ranking.only(candidate(hypothesis, {}, self.objective))
         trained = {training.client: reply for training, reply in answers.items()}
+        mask = context.model.chosen(self.part)
         points = np.stack([trained[c].mean.cpu()[mask].double().numpy() for c in clients])
         weights = np.ones(len(clients))
         if self.weighting == "samples":
@@ -138,21 +137,9 @@ class KMeansAssociation:
             )
         )
 
-    def _mask(self, context: RoundContext) -> Tensor:
-        """(parameters,) bool mask of the parameters whose distance counts."""
-        mask = context.model.chosen(self.part)
-        if not mask.any():
-            raise ValueError(
-                f"clustered_layers must choose layers that the network has, got "
-                f"{self.part.layers!r} of the network {context.model.name!r}, all of whose "
-                f"parameters are the {'classifier' if self.part.layers == 'body' else 'body'}; "
-                "choose 'all'"
-            )
-        return mask
-
     def _origins(self, hypothesis: Hypothesis, context: RoundContext) -> NDArray[np.float64]:
         """(clusters, dimensions) models that clusters had before the round."""
-        mask = self._mask(context)
+        mask = context.model.chosen(self.part)
         means = (posterior.mean(context.model) for posterior in hypothesis.clusters)
         return np.stack([mean.cpu()[mask].double().numpy() for mean in means])
 

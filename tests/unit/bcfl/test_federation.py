@@ -369,6 +369,14 @@ def test_a_method_by_its_name_is_pointed_to_its_recipe(linear, clients):
         Federation(clients, linear, "xyzzy")
 
 
+@pytest.mark.parametrize("name", ["wecfl", "fesem-w", "wecfl-cam", "ifca+wecfl"])
+def test_layers_that_the_network_lacks_are_refused(linear, clients, name):
+    options = methods.applicable(name, {"num_clusters": 2, "clustered_layers": "body"})
+    words = r"^clustered_layers .* got 'body' .* are the classifier; choose 'all'$"
+    with pytest.raises(ValueError, match=words):
+        Federation(clients, linear, methods.build(name, **options))
+
+
 @pytest.mark.parametrize("threads", [0, -1, "two"])
 def test_threads_are_at_least_one(linear, clients, threads):
     with pytest.raises(

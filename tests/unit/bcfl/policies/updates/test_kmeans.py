@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from bcfl import Association, Hypothesis, Objective, drive
-from bcfl.architecture.layout import BODY
 from bcfl.policies import ClusterSize, KMeansAssociation
 from bcfl.policies.updates.centroids import (
     distances_to_cavities,
@@ -48,12 +47,6 @@ def associated(parent, context):
         return exchange, chosen
 
     return of
-
-
-def test_layers_that_the_network_lacks_are_refused_before_clients_train(parent, context):
-    policy = KMeansAssociation(num_clusters=2, objective=Objective(), part=BODY)
-    with pytest.raises(ValueError, match=r"clustered_layers .*'body'.*classifier; choose 'all'"):
-        next(policy.associate(parent, context(NAMES)))
 
 
 def test_clients_train_from_the_model_that_serves_them_and_newcomers_from_the_largest(
