@@ -112,7 +112,7 @@ class ClientReport:
         Of equally probable ones, that of the leading hypothesis.
         """
         return [
-            _most_probable(row, label) if row.any() else UNSEEN
+            most_probable(row, label) if row.any() else UNSEEN
             for row, label in zip(self.filtered, self.labels.tolist(), strict=True)
         ]
 
@@ -122,7 +122,13 @@ class ClientReport:
         return max(float(entr(self.probabilities).sum()), 0.0)
 
 
-def _most_probable(probabilities: Matrix, preferred: int) -> int:
+def most_probable(probabilities: Matrix, preferred: int) -> int:
+    """The most probable cluster.
+
+    Args:
+        probabilities: (clusters,) of a client.
+        preferred: the one among equally probable ones; negative for none.
+    """
     most = int(probabilities.argmax())
     tied = preferred >= 0 and probabilities[preferred] > probabilities[most] - TIED
     return preferred if tied else most

@@ -18,7 +18,7 @@ from bcfl.drawing import (
     size_table,
 )
 from bcfl.hypotheses import LeadingClusters
-from experiments.reports.client_report import TIED
+from experiments.reports.client_report import most_probable
 from experiments.reports.galleries.association_gallery import association_pictures
 from experiments.reports.galleries.client_gallery import client_pictures, leading_clusters
 from experiments.reports.galleries.family_gallery import family_pictures
@@ -129,8 +129,8 @@ def _served(cluster: int, probabilities: NDArray[np.float64] | None) -> str:
         return "no cluster yet"
     if probabilities is None:
         return f"cluster {cluster}"
-    most, chance = int(probabilities.argmax()), probabilities[cluster]
-    if probabilities[most] <= chance + TIED:
+    most, chance = most_probable(probabilities, cluster), probabilities[cluster]
+    if most == cluster:
         return f"cluster {cluster}, probability {chance:.1%}"
     return (
         f"cluster {cluster} in the leading hypothesis, probability {chance:.1%}\n"
