@@ -160,6 +160,16 @@ class Run:
         """
         return self.hypotheses.association_probabilities()
 
+    @property
+    def history(self) -> tuple[Snapshot, ...]:
+        """Hypotheses of each round with their weights and parents, without models, oldest first.
+
+        The last has the beliefs of now, which a run that was stopped early updates after its last
+        round. Empty before the first round.
+        """
+        history = self.state.history
+        return (*history[:-1], Snapshot.of(self.hypotheses)) if history else ()
+
     def association_entropy(self) -> NDArray[np.float64]:
         """(clients,) entropy of each client's association, in nats.
 
@@ -213,7 +223,7 @@ class Run:
                    [1., 0.],
                    [1., 0.]])
         """
-        return smoothed_associations(self._history, round)
+        return smoothed_associations(self.history, round)
 
     def co_association(self) -> NDArray[np.float64]:
         """(clients, clients) probability that two share a cluster; the diagonal is 1.
@@ -469,7 +479,7 @@ class Run:
             >>> data["co_association"].sel(round=3, client="ann").values.round(2)
             array([1., 1., 0., 0.])
         """
-        return export.to_xarray(self._history, self.groups, co_association=co_association)
+        return export.to_xarray(self.history, self.groups, co_association=co_association)
 
     def to_netcdf(self, path: str | Path, *, co_association: bool = True) -> None:
         """Write `to_xarray` to a NetCDF 3 file, which xarray, R and Julia read.
@@ -524,9 +534,3 @@ class Run:
         if self.executor is None:
             return None
         return self.ask(FeatureDensity.from_clients(self.model, self.hypotheses, self.clients))
-
-    @property
-    def _history(self) -> tuple[Snapshot, ...]:
-        """Snapshots of all rounds, the last with what is believed now."""
-        history = self.state.history
-        return (*history[:-1], Snapshot.of(self.hypotheses)) if history else ()

@@ -108,10 +108,14 @@ def telling(
     except Exception as error:
         place = place_of(error)
         raise ValueError(
-            f"{whose}{': ' * bool(whose)}{what} of shape {tuple(inputs.shape[1:])}: "
+            f"{_at(whose)}{what} of shape {tuple(inputs.shape[1:])}: "
             f"{type(error).__name__}: {error}{', at ' * bool(place)}{place}"
             f"{_hint(module, inputs, error)}"
         ) from error
+
+
+def _at(whose: str) -> str:
+    return f"{whose}: " if whose else ""
 
 
 def _of(whose: str) -> str:
@@ -221,7 +225,7 @@ def check_training(
             f"{name} must give ({len(samples)}, {num_outputs}) numbers for {len(samples)} samples"
             f"{_of(whose)} in training mode as in evaluation mode, got {got}"
         )
-    who = f"{whose}{': ' * bool(whose)}{name}"
+    who = f"{_at(whose)}{name}"
     if not outputs.requires_grad and any(each.requires_grad for each in module.parameters()):
         raise ValueError(
             f"{who} gives outputs without a gradient in training mode; leave out `.detach()`, "

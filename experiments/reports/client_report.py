@@ -267,8 +267,7 @@ def read_history(folder: Path, pair: Pair) -> RunHistory:
     restored = restore(folder, pair)
     state = restored.state
     planned = state.planned_rounds or state.round
-    now = Snapshot.of(state.hypotheses)  # with beliefs also of a run that was stopped early
-    history = (*state.history[:-1], now)
+    history = restored.run.history
     latest = state.hypotheses.association_probabilities()
     filtered, smoothed = numbered_associations(history, latest)
     aggregation = restored.federation.method.aggregation

@@ -50,6 +50,18 @@ def test_probabilities_and_entropies_are_over_the_hypotheses(run):
     assert run.clients == ("c0", "c1", "c2", "c3")
 
 
+def test_the_history_ends_with_what_is_believed_now(run):
+    believed = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    now = replace(run.hypotheses[0], belief=believed)
+    rest = tuple(run.hypotheses)[1:]
+    later = replace(
+        run, state=replace(run.state, hypotheses=replace(run.hypotheses, hypotheses=(now, *rest)))
+    )
+    first, last = later.history
+    assert first is run.state.history[0]
+    np.testing.assert_array_equal(last.beliefs[0], believed)
+
+
 def test_data_frames_name_clients_whatever_their_order(linear, run):
     random, names = np.random.default_rng(0), [f"hospital-{i}" for i in (1, 2, 10, 11)]
     clients = [
