@@ -187,9 +187,18 @@ NOISE: Mapping[str, tuple[float, float]] = {
     "mnist": (0.4, 0.7),
     "fashion-mnist": (0.9, 0.7),
     "emnist": (1.0, 0.6),
-    "cifar10": (0.6, 0.4),
+    "cifar-10": (0.6, 0.4),
 }
-"""Variance and amount by data set, Table B.3 of the FAACL thesis; MNIST's for all others."""
+"""Variance and amount by data set, Table B.3 of the FAACL thesis.
+
+Variants of a data set, such as `emnist-letters`, have its noise; all others have MNIST's.
+"""
+
+
+def noise_of(name: str) -> tuple[float, float]:
+    """Variance and amount of the noise of a data set, see `NOISE`."""
+    known = (noise for each, noise in NOISE.items() if f"{name}-".startswith(f"{each}-"))
+    return next(known, NOISE["mnist"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,11 +243,11 @@ class Noise:
         Args:
             name: name of the data set.
             seed: seed of the noise.
-            noise: variance and amount; those of `NOISE` by default.
+            noise: variance and amount; those of `noise_of` by default.
             by_index: see `Noise`.
             standardised: whether pixels are standardised, and clipped to [-1, 1].
         """
-        variance, amount = NOISE.get(name, NOISE["mnist"]) if noise is None else noise
+        variance, amount = noise_of(name) if noise is None else noise
         low = -1.0 if standardised else 0.0
         return cls(variance=variance, amount=amount, seed=seed, by_index=by_index, low=low)
 

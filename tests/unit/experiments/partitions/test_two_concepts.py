@@ -200,3 +200,22 @@ def test_real_writers_where_there_are_any():
     partition = partitions.writers(mnist, min_samples=50)
     assert len(partition) == 20
     assert min(sum(data.num_samples.values()) for data in partition) >= 50
+
+
+@pytest.mark.parametrize(
+    ("name", "noise"),
+    [
+        ("mnist", (0.4, 0.7)),
+        ("mnist-m", (0.4, 0.7)),
+        ("fashion-mnist", (0.9, 0.7)),
+        ("emnist-a-j", (1.0, 0.6)),
+        ("emnist-letters", (1.0, 0.6)),
+        ("cifar-10", (0.6, 0.4)),
+        ("cifar-10-jpeg", (0.6, 0.4)),
+        ("cifar-100", (0.4, 0.7)),
+        ("optdigits", (0.4, 0.7)),
+    ],
+)
+def test_the_noise_is_that_of_the_data_set(name, noise):
+    made = Noise.of_data_set(name, seed=0)
+    assert (made.variance, made.amount) == noise
