@@ -116,7 +116,7 @@ class _Request:
     device: str
     threads: int
     data_dir: str | None
-    found: frozenset[str]
+    found: dict[str, str]
 
     def units(self, table: PublishedTable) -> list[Unit]:
         """The units of a table whose data are here."""

@@ -94,7 +94,7 @@ class Comparison:
         table: the published one.
         scale: `small` or `paper`.
         lines: by column, then by row.
-        missing: data sets that are not here, by column without results.
+        missing: data that are not here, by column without results.
         is_part: whether lines were left out, and remarks on them are too.
     """
 
@@ -119,7 +119,7 @@ def compare(
     table: PublishedTable,
     scale: str,
     results: Results,
-    found: Collection[str],
+    found: Mapping[str, str],
     seeds: Sequence[int] | None = None,
 ) -> Comparison:
     """Set the results of a table beside its printed values.
@@ -128,7 +128,7 @@ def compare(
         table: the published one.
         scale: `small` or `paper`.
         results: ours.
-        found: names of the data sets that are here.
+        found: what is missing of each data set that is here, see `data_here`.
         seeds: other seeds than those of the scale.
     """
     units = units_of(table, scale, seeds)
