@@ -67,6 +67,11 @@ class Unit:
         return {**measured, **own}
 
     @property
+    def dataset(self) -> str:
+        """Name of its data set in the scenario."""
+        return str(column_scenario(self.table, self.column, self.scale)["data"]["dataset"])
+
+    @property
     def command(self) -> str:
         """The command that runs it."""
         words = ["bcfl", "reproduce", self.table.name, "--scale", self.scale]
