@@ -64,12 +64,21 @@ def list_(
         return
     screen, width = console(), max(len(entry["name"]) for entry in entries)
     for entry in entries:
-        note = "" if entry.get("found", True) else f"   (not here: {entry['where']})"
+        note = _not_here(entry)
         source = f" ({entry['paper']})" if entry.get("paper") else ""
         text = f"{entry['name']:{width}}   {entry['description']}{source}{note}"
         screen.print(text, soft_wrap=True)
     if note := _note(kind, name):
         screen.print(note, soft_wrap=True)
+
+
+def _not_here(entry: Mapping[str, Any]) -> str:
+    """What is not available locally of what is listed, or where to obtain it."""
+    if not entry.get("found", True):
+        return f"   (not here: {entry['where']})"
+    lacks = entry.get("lacks", ())
+    domains = "domain" if len(lacks) == 1 else "domains"
+    return f"   (not here: {domains} {', '.join(lacks)})" if lacks else ""
 
 
 NOTES = {
@@ -168,6 +177,7 @@ def _datasets(data_dir: Path | None) -> list[dict[str, Any]]:
             "description": info.description,
             "where": info.where,
             "found": info.found,
+            "lacks": list(info.lacks),
         }
         for info in available(data_dir)
     ]

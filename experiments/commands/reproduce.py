@@ -18,6 +18,7 @@ from experiments.commands.shared import INTERRUPTED, NOTHING_MADE, Debug, consol
 if TYPE_CHECKING:
     from experiments.published.carry_out import Machine
     from experiments.published.comparison import Comparison
+    from experiments.published.data import Described
     from experiments.published.results import Results
     from experiments.published.table import PublishedTable
     from experiments.published.units import Unit
@@ -116,7 +117,7 @@ class _Request:
     device: str
     threads: int
     data_dir: str | None
-    found: frozenset[str]
+    found: dict[str, str]
 
     def units(self, table: PublishedTable) -> list[Unit]:
         """The units of a table whose data are here."""
@@ -194,9 +195,15 @@ def _run(screen: Console, units: Sequence[Unit], request: _Request, machine: Mac
         where = f"{unit.table.name} {unit.scale}   {unit.column.title} · {unit.row.name}"
         screen.print(f"{where} · seed {unit.seed}   unit {number}/{len(units)}", soft_wrap=True)
 
+    def on_other_data(unit: Unit, data: Described) -> None:
+        how = f"{data['samples']} samples" if "samples" in data else "others"
+        why = f"its result was made from other data ({how}) and is replaced"
+        screen.print(f"{unit.name}: {why}", soft_wrap=True)
+
     reporter = Reporter(
         callbacks=partial(showing_progress, screen),
         on_unit=on_unit,
+        on_other_data=on_other_data,
         on_failure=lambda unit, why: screen.print(f"{unit.name}: {why}", soft_wrap=True),
     )
     try:

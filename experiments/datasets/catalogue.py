@@ -40,12 +40,22 @@ class DatasetInfo:
         description: short description.
         where: file or folder that it is read from, the object of a package, or how to obtain it.
         found: whether it is available locally.
+        lacks: domains of it that are not available locally.
     """
 
     name: str
     description: str
     where: str
     found: bool
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> str:
+        """What is not available locally, in words; empty where nothing is missing."""
+        if not self.found:
+            return self.name
+        domains = "domain" if len(self.lacks) == 1 else "domains"
+        return f"{domains} {', '.join(self.lacks)} of {self.name}" if self.lacks else ""
 
 
 def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
@@ -132,13 +142,23 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
     }
     for place in places:
         for name, path in _own(place):
-            description = KNOWN[name].description if name in KNOWN else "local data"
-            infos.setdefault(name, DatasetInfo(name, description, str(path), True))
+            if name not in infos:
+                infos[name] = _info(name, path)
     for name, reference in registered("datasets").items():
         infos.setdefault(name, DatasetInfo(name, f"of a package: {reference}", reference, True))
     for name, known in KNOWN.items():
         infos.setdefault(name, DatasetInfo(name, known.description, known.hint, False))
     return tuple(infos[name] for name in sorted(infos))
+
+
+def _info(name: str, path: Path) -> DatasetInfo:
+    if name not in KNOWN:
+        return DatasetInfo(name, "local data", str(path), True)
+    try:
+        lacks = KNOWN[name].lacks(path)
+    except (DataError, OSError):  # told when it is loaded
+        lacks = ()
+    return DatasetInfo(name, KNOWN[name].description, str(path), True, lacks)
 
 
 def _optdigits() -> Dataset:

@@ -66,6 +66,11 @@ def holds_digits(folder: Path) -> bool:
     return len(found) >= LEAST_DOMAINS
 
 
+def missing_digits(folder: Path) -> tuple[str, ...]:
+    """Domains of Digits-Five that are not below a folder."""
+    return tuple(domain for domain in DIGITS if domain_path(domain, folder) is None)
+
+
 def load_digits_five(name: str, folder: Path) -> Dataset:
     """Load the domains of Digits-Five (Peng et al., 2019) that are there, as (3, 28, 28) images.
 
@@ -80,7 +85,7 @@ def load_digits_five(name: str, folder: Path) -> Dataset:
         DataError: a file is corrupt.
     """
     paths = {domain: domain_path(domain, folder) for domain in DIGITS}
-    missing = [domain for domain, path in paths.items() if path is None]
+    missing = missing_digits(folder)
     if missing:
         expected = ", ".join(f"{domain} ({DIGITS[domain].paths[0]})" for domain in missing)
         warnings.warn(f"dataset {name!r}: {folder} lacks the domains {expected}", stacklevel=2)

@@ -15,11 +15,12 @@ from experiments.datasets.digits import (
     holds_like,
     load_digits_five,
     load_like,
+    missing_digits,
 )
 from experiments.datasets.formats import load_path, readable
 from experiments.datasets.idx import emnist_stems, holds_idx, load_emnist
 from experiments.datasets.leaf import holds_leaf, load_leaf_vectors
-from experiments.datasets.texts import load_reviews
+from experiments.datasets.texts import load_reviews, missing_reviews
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,7 @@ class KnownDataset:
         hint: how to obtain it.
         holds: whether a path holds it.
         load: reads it, from its name and the path.
+        lacks: domains that a path does not hold.
     """
 
     description: str
@@ -39,6 +41,7 @@ class KnownDataset:
     hint: str
     holds: Callable[[Path], bool] = lambda path: readable(path) is not None
     load: Callable[[str, Path], Dataset] = load_path
+    lacks: Callable[[Path], tuple[str, ...]] = lambda path: ()
 
 
 GLOVE = "glove.6B.300d.txt"
@@ -153,6 +156,7 @@ KNOWN: Mapping[str, KnownDataset] = {
         "two of them, into DATA_DIR/digits-five",
         holds=holds_digits,
         load=load_digits_five,
+        lacks=missing_digits,
     ),
     "digits-five-like": KnownDataset(
         description="digits of five domains, two of them stand-ins, 28x28x3, 10 classes",
@@ -166,12 +170,14 @@ KNOWN: Mapping[str, KnownDataset] = {
         paths=REVIEW_PATHS,
         hint=REVIEW_HINT,
         load=load_reviews,
+        lacks=missing_reviews,
     ),
     "amazon-review-hashed": KnownDataset(
         description="8,000 reviews of four domains as 5,000 hashed terms, 2 classes",
         paths=REVIEW_PATHS,
         hint=REVIEW_HINT,
         load=partial(load_reviews, features="hashed"),
+        lacks=missing_reviews,
     ),
     "femnist": KnownDataset(
         description="letters and digits by writer (LEAF), 28x28, 62 classes",

@@ -43,6 +43,20 @@ def holds_reviews(path: Path) -> bool:
     return any((path / domain / "positive.review").is_file() for domain in DOMAINS)
 
 
+def missing_reviews(path: Path) -> tuple[str, ...]:
+    """Domains of AmazonReview that a file or folder of reviews lacks.
+
+    Names only begin like those of the domains in some editions: `kitchen_&_housewares`.
+    """
+    if path.is_dir():
+        held = [inner.name for inner in path.iterdir() if inner.is_dir()]
+    elif holds_reviews(path):
+        held = sorted({review.domain for review in _of_lines(path)})
+    else:
+        return ()
+    return tuple(one for one in DOMAINS if not any(name.startswith(one) for name in held))
+
+
 def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Dataset:
     """Load reviews of several domains with two classes (Blitzer et al., 2007).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from experiments import datasets
 from experiments.config.scenario import Scenario
 from experiments.config.variants import Pair
 from experiments.datasets import Dataset
+from experiments.published.data import Described, are_same, described
 from experiments.published.results import CURVES, DIGITS, FACTS, Results
 from experiments.published.units import Unit
 from experiments.runs.files import PairFiles, write_aside
@@ -28,6 +30,8 @@ from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_p
 from experiments.runs.summary import of_seed, step_accuracy
 
 Load = Callable[[str, str | None], Dataset]
+_DATA = "data.json"
+"""Of the working folder of a unit: the data that it began with."""
 LONGEST = 500
 """Characters of an error that are kept."""
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[/\\][\w.@+-]+){2,}")
@@ -55,11 +59,14 @@ class Reporter:
     Attributes:
         callbacks: context of the progress of a unit's rounds, from its scenario.
         on_unit: called with each unit that begins, and its number from 1.
+        on_other_data: called before with a unit whose result was made from other data than those
+            that are here, and with what it says of its data.
         on_failure: called with a unit that failed, and why.
     """
 
     callbacks: Callable[[Scenario], AbstractContextManager[RunCallbacks]]
     on_unit: Callable[[Unit, int], None] = lambda unit, number: None
+    on_other_data: Callable[[Unit, Described], None] = lambda unit, data: None
     on_failure: Callable[[Unit, str], None] = lambda unit, why: None
 
 
@@ -67,6 +74,8 @@ def carry_out(
     units: Sequence[Unit], results: Results, machine: Machine, reporter: Reporter
 ) -> None:
     """Run the units without a result; one that fails is recorded, and the others go on.
+
+    A result that was made from other data than those that are here does not count.
 
     Several processes may work on one folder: a unit in work elsewhere is passed over.
 
@@ -81,8 +90,10 @@ def carry_out(
     """
     load = lru_cache(maxsize=1)(datasets.load)
     for number, unit in enumerate(units, start=1):
-        if results.is_done(unit):
+        if _is_done(unit, results, machine, load):
             continue
+        if (data := results.of_other_data(unit)) is not None:
+            reporter.on_other_data(unit, data)
         reporter.on_unit(unit, number)
         try:
             results.write(unit, _measured(unit, results, machine, reporter, load))
@@ -96,17 +107,31 @@ def carry_out(
             reporter.on_failure(unit, why)
 
 
+def _is_done(unit: Unit, results: Results, machine: Machine, load: Load) -> bool:
+    """Whether a unit has a result that was made from the data here, loaded if need be."""
+    name = unit.dataset
+    if results.is_done(unit) and name not in results.here:
+        data = unit.scenario(machine.data_dir).data
+        try:
+            results.here[name] = described(load(data.dataset, data.data_dir))
+        except Exception:  # data that cannot be loaded are told of by a unit that needs them
+            results.here[name] = {}
+    return results.is_done(unit)
+
+
 def _measured(
     unit: Unit, results: Results, machine: Machine, reporter: Reporter, load: Load
 ) -> dict[str, Any]:
     """Run a unit, from its newest checkpoint if there is one."""
     scenario, files = unit.scenario(machine.data_dir), results.work(unit)
-    _keep_if_same(files, tomli_w.dumps(unit.scenario().table()))
+    samples = load(scenario.data.dataset, scenario.data.data_dir)
+    data = results.here[unit.dataset] = described(samples)
+    _keep_if_same(files, tomli_w.dumps(unit.scenario().table()), data)
     setup = Experiment(
         scenario=scenario,
         device=machine.device,
         threads=machine.threads,
-        samples=load(scenario.data.dataset, scenario.data.data_dir),
+        samples=samples,
     )
     setup.check()
     began = process_time()
@@ -125,16 +150,20 @@ def _measured(
             "threads": machine.threads,
             "executor": setup.executor_name,
         },
-        "data": {"dataset": setup.dataset.name, "samples": len(setup.dataset)},
+        "data": data,
         "versions": versions(),
     }
 
 
-def _keep_if_same(files: PairFiles, config: str) -> None:
-    """Empty the working folder of a unit if what it began was another experiment."""
-    if files.config.is_file() and files.config.read_text(encoding="utf-8") != config:
+def _keep_if_same(files: PairFiles, config: str, data: Described) -> None:
+    """Empty the working folder of a unit if what it began was another experiment or of others."""
+    beside = files.folder / _DATA
+    before = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+    is_other = files.config.is_file() and files.config.read_text(encoding="utf-8") != config
+    if is_other or not are_same(before, data):
         shutil.rmtree(files.folder)
     write_aside(files.config, config)
+    write_aside(beside, json.dumps(data))
 
 
 def _described(unit: Unit) -> dict[str, Any]:

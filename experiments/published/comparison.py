@@ -8,6 +8,7 @@ from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
+from experiments.published.data import Described, distinct
 from experiments.published.results import Result, Results
 from experiments.published.table import UNKNOWN, Column, Metric, Printed, PublishedTable, Row
 from experiments.published.units import missing_data, units_of
@@ -71,6 +72,7 @@ class Line:
         seeds: those with a result.
         errors: why units failed.
         seconds: wall-clock time of a seed, mean.
+        data: that they were made from, each once.
     """
 
     column: Column
@@ -79,6 +81,7 @@ class Line:
     seeds: tuple[int, ...]
     errors: tuple[str, ...] = ()
     seconds: float | None = None
+    data: tuple[Described, ...] = ()
 
     @property
     def name(self) -> str:
@@ -94,7 +97,7 @@ class Comparison:
         table: the published one.
         scale: `small` or `paper`.
         lines: by column, then by row.
-        missing: data sets that are not here, by column without results.
+        missing: data that are not here, by column without results.
         is_part: whether lines were left out, and remarks on them are too.
     """
 
@@ -119,7 +122,7 @@ def compare(
     table: PublishedTable,
     scale: str,
     results: Results,
-    found: Collection[str],
+    found: Mapping[str, str],
     seeds: Sequence[int] | None = None,
 ) -> Comparison:
     """Set the results of a table beside its printed values.
@@ -128,7 +131,7 @@ def compare(
         table: the published one.
         scale: `small` or `paper`.
         results: ours.
-        found: names of the data sets that are here.
+        found: what is missing of each data set that is here, see `data_here`.
         seeds: other seeds than those of the scale.
     """
     units = units_of(table, scale, seeds)
@@ -209,6 +212,7 @@ def _plain(line: Line) -> dict[str, Any]:
         "options": dict(line.row.options),
         "seeds": list(line.seeds),
         "seconds": line.seconds,
+        "data": [dict(data) for data in line.data],
         "metrics": cells,
         "errors": list(line.errors),
     }
@@ -244,6 +248,7 @@ def _line(
         seeds=tuple(done),
         errors=errors,
         seconds=fmean(seconds) if seconds else None,
+        data=tuple(distinct(result.data for result in done.values())),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from experiments.config.variants import flattened
 from experiments.published.comparison import Cell, Comparison, Line, measured_table
+from experiments.published.data import Described, distinct, is_alike, remark
 from experiments.published.table import SMALL, UNKNOWN
 from experiments.runs.files import write_aside
 
@@ -123,11 +125,34 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield from table.notes
     yield from _on_grids(comparison)
     yield from _on_faults(comparison)
+    yield from _on_data(comparison)
     for name, missing in comparison.missing.items():
         yield f"Data not here for column `{name}`: {', '.join(missing)}"
     for line in comparison.lines:
         for error in line.errors:
             yield f"Failed: {line.row.name} of column `{line.column.name}`, {error}"
+
+
+def _on_data(comparison: Comparison) -> Iterator[str]:
+    """The data of all results; where they differ under one name, also the columns of each."""
+    found = distinct(data for line in comparison.lines for data in line.data)
+    names = Counter(data.get("dataset") for data in found)
+    if found and max(names.values()) == 1:
+        yield f"Data: {', '.join(remark(data) for data in found)}"
+    elif found:
+        parts = [f"{remark(data, True)} in {_columns_of(comparison, data)}" for data in found]
+        yield f"Not all values are of the same data, and cannot be compared: {'; '.join(parts)}"
+
+
+def _columns_of(comparison: Comparison, data: Described) -> str:
+    """The columns with results of some data, with their rows where others are of other data."""
+    parts = []
+    for block in comparison.measured_columns():
+        alike = [line for line in block if any(is_alike(data, each) for each in line.data)]
+        done = [line for line in block if line.seeds]
+        names = "" if len(alike) == len(done) else f" ({', '.join(line.name for line in alike)})"
+        parts += [f"column `{block[0].column.name}`{names}"] if alike else []
+    return ", ".join(parts)
 
 
 def _on_rows(comparison: Comparison) -> Iterator[str]:

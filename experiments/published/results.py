@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config.tables import Rules, Training
+from experiments.published.data import Described, are_same
 from experiments.published.units import Unit
 from experiments.runs.files import PairFiles, write_aside
 
@@ -37,6 +38,12 @@ class Result:
         """Why it failed; None where it did not."""
         return self.content.get("error")
 
+    @property
+    def data(self) -> Described:
+        """What it says of its data; empty where it failed."""
+        found: Described = self.content.get("data", {})
+        return found
+
     def value(self, metric: str) -> float | None:
         """A metric by the name of `Metric.measured`, None where it is unknown."""
         value = self.content.get("metrics", {}).get(metric)
@@ -61,10 +68,13 @@ class Results:
 
     Attributes:
         folder: FOLDER/PAPER/TABLE/SCALE/UNIT.json.
+        here: data that have been loaded, by the name in a scenario. A result that was made from
+            others is not that of a unit, while data that have not been loaded are not compared.
     """
 
     folder: Path
-    _known: dict[str, Result] = field(default_factory=dict, repr=False)
+    here: dict[str, Described] = field(default_factory=dict, repr=False)
+    _known: dict[str, list[Result]] = field(default_factory=dict, repr=False)
 
     def of_table(self, unit_or_name: Unit | str, scale: str = "") -> Path:
         """Folder of a table's results, and in it those of a scale."""
@@ -83,20 +93,32 @@ class Results:
     def find(self, unit: Unit) -> Result | None:
         """The result of a unit, or of one of another table with the same setting.
 
-        A result whose setting is another, since the table has changed, does not count.
+        A result whose setting is another, since the table has changed, does not count. One that was
+        made from the data here precedes one that was made from others.
         """
         setting = _key(unit.setting)
         own = _read(self.path(unit))
-        if own is not None and _key(own.content.get("setting", {})) == setting:
-            return own
+        found = [] if own is None or _key(own.content.get("setting", {})) != setting else [own]
+        if found and self._is_of_here(unit, found[0]):
+            return found[0]
         if not self._known:
-            self._known.update(self._all())
-        return self._known.get(setting)
+            for key, result in self._all():
+                self._known.setdefault(key, []).append(result)
+        found += self._known.get(setting, [])
+        return next((each for each in found if self._is_of_here(unit, each)), (*found, None)[0])
 
     def is_done(self, unit: Unit) -> bool:
-        """Whether a unit has numbers."""
+        """Whether a unit has numbers, made from the data here if these have been loaded."""
         result = self.find(unit)
-        return result is not None and result.error is None
+        return result is not None and result.error is None and self._is_of_here(unit, result)
+
+    def of_other_data(self, unit: Unit) -> Described | None:
+        """The data of the only results of a unit, if they are not those that have been loaded."""
+        result = self.find(unit)
+        return None if result is None or self._is_of_here(unit, result) else result.data
+
+    def _is_of_here(self, unit: Unit, result: Result) -> bool:
+        return are_same(result.data, self.here.get(unit.dataset, {}))
 
     def write(self, unit: Unit, content: Mapping[str, Any]) -> None:
         """Write the result of a unit; its working files are removed unless it failed."""

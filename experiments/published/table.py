@@ -48,7 +48,6 @@ class Column:
         title: as the paper prints it.
         scenario: keys and values of a scenario, over those of the table.
         small: the same, for the scale `small`.
-        needs: data sets that must be there, if they are not those of the scenario.
         rows: rows that the column has; empty for all.
     """
 
@@ -56,7 +55,6 @@ class Column:
     title: str
     scenario: Mapping[str, Any] = field(default_factory=dict)
     small: Mapping[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
 
     @property

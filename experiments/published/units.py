@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
@@ -61,10 +61,15 @@ class Unit:
         table = column_scenario(self.table, self.column, self.scale)
         measured = {key: value for key, value in table.items() if key not in _UNMEASURED}
         rules = table.get("federation", {})
-        used = {*_RULES, *applicable(self.row.method, rules)}
+        used = _used(self.row.method, tuple(rules))
         measured["federation"] = {key: value for key, value in rules.items() if key in used}
         own = {"method": self.row.method, "options": dict(self.row.options), "seed": self.seed}
         return {**measured, **own}
+
+    @property
+    def dataset(self) -> str:
+        """Name of its data set in the scenario."""
+        return str(column_scenario(self.table, self.column, self.scale)["data"]["dataset"])
 
     @property
     def command(self) -> str:
@@ -118,25 +123,26 @@ def seeds_of(table: PublishedTable, scale: str) -> tuple[int, ...]:
     return tuple(overlaid(*layers).get("seeds", (0,)))
 
 
-def missing_data(table: PublishedTable, column: Column, found: Collection[str]) -> list[str]:
-    """Names of the data sets that a column needs and that are not there.
+def missing_data(table: PublishedTable, column: Column, found: Mapping[str, str]) -> list[str]:
+    """The data set that a column needs, or domains of it, if they are not there.
 
     Args:
         table: of the column.
         column: one of its columns.
-        found: names of the data sets that are there.
+        found: as of `data_here`.
     """
-    data = column_scenario(table, column, SMALL)["data"]
-    return [name for name in column.needs or (data["dataset"],) if name not in found]
+    name = column_scenario(table, column, SMALL)["data"]["dataset"]
+    gap = found.get(name, name)
+    return [gap] if gap else []
 
 
-def data_here(data_dir: str | None) -> frozenset[str]:
-    """Names of the data sets that can be loaded.
+def data_here(data_dir: str | None) -> dict[str, str]:
+    """What is missing of each data set that can be loaded, empty where it is whole.
 
     Args:
         data_dir: folder that is searched first.
     """
-    return frozenset(info.name for info in available(data_dir) if info.found)
+    return {info.name: info.gap for info in available(data_dir) if info.found}
 
 
 def units_of(
@@ -169,6 +175,12 @@ def units_of(
         if row.method and (not rows or row.name in rows or row.method in rows)
         for variant in table.variants_of(row)
     )
+
+
+@cache
+def _used(method: str, rules: tuple[str, ...]) -> frozenset[str]:
+    """Those of some keys of a federation that a method has, or the federation itself."""
+    return frozenset({*_RULES, *applicable(method, dict.fromkeys(rules))})
 
 
 @cache

@@ -155,3 +155,17 @@ def test_stand_ins_have_a_name_of_their_own(tmp_path):
     with pytest.warns(UserWarning, match="svhn"):
         digits = datasets.load("digits-five", data_dir=tmp_path)
     assert digits.domain_names == ("mnist", "mnist-m", "usps")
+
+
+def test_the_list_says_which_domains_are_not_there(tmp_path):
+    for name, (write, _) in WRITERS.items():
+        if name != "svhn":
+            write(tmp_path)
+    listed = {info.name: info for info in datasets.available(tmp_path)}
+    digits = listed["digits-five"]
+    assert (digits.found, digits.lacks) == (True, ("svhn",))
+    assert digits.gap == "domain svhn of digits-five"
+    write_svhn(tmp_path)
+    listed = {info.name: info for info in datasets.available(tmp_path)}
+    assert (listed["digits-five"].lacks, listed["digits-five"].gap) == ((), "")
+    assert listed["tissuemnist"].gap == "tissuemnist"

@@ -50,6 +50,17 @@ def test_hashed_terms(lines):
     assert sorted(reviews.inputs[3][reviews.inputs[3] > 0] / 1000**0.5) == pytest.approx([1, 2])
 
 
+def test_domains_of_reviews_that_are_not_there_are_listed(tmp_path, lines):
+    listed = {info.name: info.lacks for info in datasets.available(lines)}
+    assert listed["amazon-review"] == ("electronics", "kitchen")
+    for domain in ("books", "electronics", "kitchen_&_housewares"):
+        folder = tmp_path / "other" / "sorted_data_acl" / domain
+        folder.mkdir(parents=True)
+        (folder / "positive.review").touch()
+    listed = {info.name: info for info in datasets.available(tmp_path / "other")}
+    assert listed["amazon-review"].gap == "domain dvd of amazon-review"
+
+
 def test_folders_of_text_and_of_counts_are_the_same_reviews(tmp_path, lines):
     label = {0: "negative", 1: "positive"}
     text, counts = tmp_path / "text" / "sorted_data_acl", tmp_path / "counts" / "processed_acl"

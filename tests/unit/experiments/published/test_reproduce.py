@@ -65,9 +65,18 @@ def test_columns_of_one_heading_share_a_panel(miniature, content, kind):
     table = reading.from_table("tiny/1", {**content, **changed, "broken": []})
     results, reporter = Results(miniature), Reporter(callbacks=quiet)
     carry_out(units_of(table, "small", [0], rows=["FedAvg"]), results, Machine(), reporter)
-    comparison = compare(table, "small", results, {"optdigits"}, [0])
+    comparison = compare(table, "small", results, {"optdigits": ""}, [0])
     (path,) = draw(comparison, results, miniature, [0])
     assert path.read_text().count(">A: ") == {"segments": 1, "curves": 2}[kind]
+
+
+def test_a_column_whose_data_lack_a_domain_does_not_run(miniature, monkeypatch):
+    gaps = {"optdigits": "domain dvd of optdigits"}
+    monkeypatch.setattr("experiments.published.units.data_here", lambda folder: gaps)
+    shown = invoke("tiny/1", "--results", miniature)
+    assert shown.exit_code == 1
+    assert "Data not here for column `label`: domain dvd of optdigits" in shown.output
+    assert "not here: domain dvd of optdigits, tissuemnist" in invoke().output
 
 
 def test_what_a_method_logs_is_kept_as_a_curve(miniature):
@@ -113,7 +122,7 @@ def test_showing_writes_nothing_and_writing_runs_nothing(miniature):
 
 def test_rows_are_shown_by_their_method_and_a_part_may_be_empty(miniature, content):
     table = reading.from_table("tiny/1", content)
-    whole = compare(table, "small", Results(miniature), {"optdigits"})
+    whole = compare(table, "small", Results(miniature), {"optdigits": ""})
     part = part_of(whole, rows=["ifca"])
     assert [(line.column.name, line.name) for line in part.lines] == [
         ("label", "IFCA & more"),
@@ -123,7 +132,7 @@ def test_rows_are_shown_by_their_method_and_a_part_may_be_empty(miniature, conte
     assert part_of(whole) == whole
     columns = [{**content["columns"][0], "rows": ["FedAvg"]}, content["columns"][1]]
     fewer = reading.from_table("tiny/1", content | {"columns": columns, "printed": {}})
-    nothing = compare(fewer, "small", Results(miniature), {"optdigits"})
+    nothing = compare(fewer, "small", Results(miniature), {"optdigits": ""})
     assert part_of(nothing, ["label"], ["Unknown"]).lines == ()
 
 
@@ -147,7 +156,7 @@ def test_an_overview_and_a_page_for_each_paper_are_written(miniature):
 
 
 def test_the_page_of_a_paper_opens_with_its_summary(miniature, content):
-    comparison = compare(reading.load("tiny/1"), "small", Results(miniature), {"optdigits"})
+    comparison = compare(reading.load("tiny/1"), "small", Results(miniature), {"optdigits": ""})
     (miniature / "tiny").mkdir(parents=True)
     (miniature / "tiny" / "summary.md").write_text("All is well.\n")
     lines = paper_page([comparison], miniature).splitlines()
@@ -158,7 +167,7 @@ def test_the_page_of_a_paper_opens_with_its_summary(miniature, content):
 def test_a_table_without_printed_values_has_no_columns_for_them(miniature, content):
     content = content | {"printed": {}, "broken": [], "figures": []}
     nothing = compare(
-        reading.from_table("tiny/1", content), "small", Results(miniature), {"optdigits"}
+        reading.from_table("tiny/1", content), "small", Results(miniature), {"optdigits": ""}
     )
     assert "| column | method | Acc ours | seeds |\n" in markdown(nothing)
 
@@ -174,7 +183,7 @@ def test_the_order_of_methods_leaves_out_misprints(miniature, content):
         accuracy = {"m0": 0.83, "m1": 0.82, "m2": 0.84, "m3": 0.85, "m4": 0.86, "m5": 0.1}
         content = {"setting": unit.setting, "seconds": 1.0, "seed": 0}
         results.write(unit, content | {"metrics": {"accuracy": accuracy[unit.row.name]}})
-    comparison = compare(table, "small", results, {"optdigits"}, [0])
+    comparison = compare(table, "small", results, {"optdigits": ""}, [0])
     page = overview([comparison, replace(comparison, table=replace(table, name="tiny/again"))])
     assert "| Acc | +2.00 | 0.90 | Digits |" in page
     assert "2 of 2 tables and figures have results." in page
@@ -204,17 +213,17 @@ def test_the_variant_of_a_grid_is_chosen_by_held_out_samples(miniature, content)
             "held_out_nll": {0.1: 0.7, 0.2: 0.6 + unit.seed / 10}[rate],
         }
         results.write(unit, {"setting": unit.setting, "seconds": 1.0, "metrics": metrics})
-    first, second, *_ = compare(table, "small", results, {"optdigits"}, [0, 1]).lines
+    first, second, *_ = compare(table, "small", results, {"optdigits": ""}, [0, 1]).lines
     assert first.row.name == "FedAvg, objective.learning_rate=0.2"
     assert first.cells[0].mean == pytest.approx(70)
     assert first.cells[0].printed.mean == 85
     assert (second.row.name, second.seeds) == ("IFCA & more", ())
-    notes = list(remarks(compare(table, "small", results, {"optdigits"}, [0, 1])))
+    notes = list(remarks(compare(table, "small", results, {"optdigits": ""}, [0, 1])))
     assert "Grid of `objective.learning_rate`: 0.1, 0.2" in notes
     assert "Chose 0.2, so that a larger value may be better: FedAvg (Label skew)" in notes
     assert not any(note.startswith("Chose 0.1") for note in notes)
     named = reading.from_table("tiny/1", content | {"grid": {"linkage": ["average", "single"]}})
-    notes = list(remarks(compare(named, "small", results, {"optdigits"}, [0])))
+    notes = list(remarks(compare(named, "small", results, {"optdigits": ""}, [0])))
     assert "Grid of `linkage`: average, single" in notes
 
 
@@ -300,7 +309,7 @@ def test_a_best_value_is_bold_where_seeds_can_tell(miniature, num_seeds, marked)
         accuracy = {"FedAvg": 0.8, "IFCA & more": 0.9}[unit.row.name] + unit.seed / 100
         content = {"setting": unit.setting, "seconds": 1.0, "seed": unit.seed}
         results.write(unit, content | {"metrics": {"accuracy": accuracy}})
-    comparison = compare(table, "small", results, {"optdigits"}, seeds)
+    comparison = compare(table, "small", results, {"optdigits": ""}, seeds)
     assert [line.cells[0].best for line in comparison.lines[:3]] == [False, marked, False]
     assert ("**92.50 ± 1.87**" in markdown(comparison)) == marked
     assert ("No value is in bold" in paper_page([comparison], miniature)) != marked
@@ -313,13 +322,13 @@ def test_no_best_value_is_marked_where_methods_have_other_seeds(miniature):
             accuracy = 0.9 if unit.row.name == "FedAvg" else 0.5
             content = {"setting": unit.setting, "seconds": 1.0, "seed": unit.seed}
             results.write(unit, content | {"metrics": {"accuracy": accuracy}})
-    lines = compare(table, "small", results, {"optdigits"}, range(7)).lines
+    lines = compare(table, "small", results, {"optdigits": ""}, range(7)).lines
     assert not any(cell.best for line in lines for cell in line.cells)
 
 
 def test_a_comparison_keeps_the_order_of_its_table(miniature):
     table = reading.load("tiny/1")
-    comparison = compare(table, "small", Results(miniature), {"optdigits"})
+    comparison = compare(table, "small", Results(miniature), {"optdigits": ""})
     assert [line.row.name for line in comparison.lines][:3] == ["FedAvg", "IFCA & more", "Unknown"]
     assert not comparison.has_results
 
