@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from experiments.datasets.arrays import Channels
 from experiments.datasets.dataset import DataError, Dataset
 
 if TYPE_CHECKING:
@@ -18,18 +19,20 @@ Pair = tuple[NDArray[Any], NDArray[Any]]
 TEST_SPLITS = ("test", "validation", "valid", "val")
 
 
-def from_numpy(
+def from_numpy(  # noqa: PLR0913 - keywords with defaults
     inputs: ArrayLike,
     targets: ArrayLike,
     test: tuple[ArrayLike, ArrayLike] | None = None,
     *,
     name: str = "arrays",
     writers: ArrayLike | None = None,
-    channels: Literal["first", "last"] | None = None,
+    highest: float | None = None,
+    scaled: bool = True,
+    channels: Channels | None = None,
 ) -> Dataset:
     """Make a data set of arrays.
 
-    See `experiments.datasets.Dataset.from_arrays` for how they are scaled.
+    See `experiments.datasets.Dataset.from_arrays` for how they are scaled by default.
 
     Args:
         inputs: (samples, ...) numbers.
@@ -37,7 +40,10 @@ def from_numpy(
         test: inputs and targets of the original test set, if any.
         name: name of the data set.
         writers: writer of each sample, test samples last, as numbers or names.
-        channels: where the channels of images are.
+        highest: inputs are divided by this number, such as 255.
+        scaled: whether inputs are scaled; otherwise they are kept, such as the numbers of words.
+        channels: where the channels of images are; `none` for samples that are no images, such as
+            sequences (samples, time, features).
 
     Raises:
         DataError: see `experiments.datasets.Dataset.from_arrays`; or there is not one writer per
@@ -55,22 +61,36 @@ def from_numpy(
             f"dataset {name!r}: inputs and targets must be two arguments, and test a pair, "
             "from_numpy(inputs, targets, (test_inputs, test_targets)); got a tuple as inputs"
         )
-    whole = Dataset.from_arrays(name, (inputs, targets), test, channels=channels)
+    whole = Dataset.from_arrays(
+        name, (inputs, targets), test, highest=highest, scaled=scaled, channels=channels
+    )
     if writers is None:
         return whole
     return replace(whole, writers=np.unique(np.asarray(writers), return_inverse=True)[1])
 
 
 def from_torch(
-    dataset: TorchDataset[Any], test: TorchDataset[Any] | None = None, *, name: str = "torch"
+    dataset: TorchDataset[Any],
+    test: TorchDataset[Any] | None = None,
+    *,
+    name: str = "torch",
+    highest: float | None = None,
+    scaled: bool = True,
+    channels: Channels = "first",
 ) -> Dataset:
     """Make a data set of one of torch or torchvision.
+
+    See `experiments.datasets.Dataset.from_arrays` for how inputs are scaled by default.
 
     Args:
         dataset: map-style data set of pairs: a tensor or array with its channels first, or an
             image; and a class.
         test: the original test set, if any.
         name: name of the data set.
+        highest: inputs are divided by this number, such as 255.
+        scaled: whether inputs are scaled; otherwise they are kept, such as the numbers of words.
+        channels: where the channels of images are; `none` for samples that are no images, such as
+            sequences (time, features).
 
     Raises:
         DataError: samples are no such pairs or differ in shape, or the data set raised an error of
@@ -78,18 +98,25 @@ def from_torch(
     """
     train = _pairs(f"{name!r} (training part)", dataset)
     held = None if test is None else _pairs(f"{name!r} (test part)", test)
-    return Dataset.from_arrays(name, train, held, name, channels="first")
+    return Dataset.from_arrays(
+        name, train, held, name, highest=highest, scaled=scaled, channels=channels
+    )
 
 
-def from_huggingface(
+def from_huggingface(  # noqa: PLR0913 - keywords with defaults
     dataset: Any,  # noqa: ANN401 - of the optional package `datasets`
     test: Any = None,  # noqa: ANN401
     *,
     inputs: str | Sequence[str] | None = None,
     targets: str | None = None,
     name: str = "huggingface",
+    highest: float | None = None,
+    scaled: bool = True,
+    channels: Channels = "first",
 ) -> Dataset:
     """Make a data set of one of the Hugging Face package `datasets`.
+
+    See `experiments.datasets.Dataset.from_arrays` for how inputs are scaled by default.
 
     Args:
         dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` or `validation`.
@@ -99,6 +126,10 @@ def from_huggingface(
         targets: column of classes, or of rows of 0 and 1 where any number of labels may be present;
             by default the first of `label`, `labels`, `fine_label`, `y`.
         name: name of the data set.
+        highest: inputs are divided by this number, such as 255.
+        scaled: whether inputs are scaled; otherwise they are kept, such as the numbers of words.
+        channels: where the channels of images are; `none` for samples that are no images, such as
+            sequences (time, features).
 
     Raises:
         DataError: there is no such column or split, a split is a stream or empty, samples differ in
@@ -116,8 +147,9 @@ def from_huggingface(
         _of_columns(f"{name!r} ({part} part)", samples, inputs, targets)
         for part, samples in parts.items()
     ]
+    held_out = pairs[1] if test is not None else None
     return Dataset.from_arrays(
-        name, pairs[0], pairs[1] if test is not None else None, name, channels="first"
+        name, pairs[0], held_out, name, highest=highest, scaled=scaled, channels=channels
     )
 
 

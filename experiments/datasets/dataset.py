@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bcfl.runtime import check_finite
+from experiments.datasets.arrays import Channels, channels_first, scaled_inputs
 
-BYTE_MIDDLE = 127
-"""Unsigned bytes beyond this use the full range up to 255."""
-SMALL_SCALE = 16
-"""Unsigned bytes up to this are a scale of their own, such as truth values or 16 grey levels."""
 PARTS = ("training", "test")
-MOST_CHANNELS = 4
-"""An axis of at most this size holds channels."""
 NUMBERED = (
     "number the labels `y` of training and test samples together before they are saved: "
     "`classes, y = numpy.unique(y, return_inverse=True)`"
@@ -36,8 +30,8 @@ class Dataset:
 
     Attributes:
         name: name of the data set.
-        inputs: (samples, *shape) float32; loaders scale to [0, 1], and images are (channels,
-            height, width).
+        inputs: (samples, *shape) float32; loaders of images scale to [0, 1], and images are
+            (channels, height, width).
         targets: (samples,) int64 class labels, 0 to `num_classes` - 1.
         num_classes: number of classes; classes may be empty.
         label_sets: (classes, labels) bool labels of each class, where samples have any number of
@@ -116,7 +110,7 @@ class Dataset:
         return tuple(self.inputs.shape[1:])
 
     @classmethod
-    def from_arrays(
+    def from_arrays(  # noqa: PLR0913 - keywords with defaults
         cls,
         name: str,
         train: tuple[ArrayLike, ArrayLike],
@@ -124,17 +118,22 @@ class Dataset:
         source: str = "arrays",
         *,
         highest: float | None = None,
-        channels: Literal["first", "last"] | None = None,
+        scaled: bool = True,
+        channels: Channels | None = None,
     ) -> Dataset:
         """Validate and scale raw arrays.
 
-        Inputs are scaled to [0, 1]: unsigned 8-bit integers that exceed 127 are divided by 255,
-        floats within [0, 1] are unchanged, all others are min-max scaled over the whole set, with a
-        warning for 8-bit integers that end between 17 and 127.
+        By default inputs are scaled to [0, 1]: unsigned 8-bit integers that exceed 127 are divided
+        by 255, floats within [0, 1] are unchanged, and all others are min-max scaled over the whole
+        set. A warning tells where that may not be meant: of 8-bit integers that end between 17 and
+        254, of other inputs that do not run from 0 to 255 or 65,535 or to at most 16, and of tables
+        of whole numbers, which may be the numbers of words. `highest` and `scaled` say what is
+        meant.
 
         Images become (channels, height, width): (samples, height, width) gets a channel axis. Of
         four axes the second is that of channels if its size is at most 4 or the others are equal,
-        else the last one by the same rule.
+        else the last one by the same rule. Samples of sequences, (samples, time, features), keep
+        their axes by `channels="none"`.
 
         Args:
             name: name of the data set.
@@ -143,12 +142,16 @@ class Dataset:
             test: inputs and labels of the original test set, if any.
             source: origin of the data.
             highest: inputs are divided by this number, such as 255; by default see above.
-            channels: where the channels of images are; by default see above.
+            scaled: whether inputs are scaled; otherwise they are kept as they are, such as the
+                numbers of words, or features of mean 0 and variance 1.
+            channels: where the channels of images are, or `none` where samples are no images; by
+                default see above.
 
         Raises:
             DataError: inputs are masked, not finite or differ in shape, labels are not the integers
                 0 to k - 1 with each of them present, inputs and labels differ in length, inputs
-                are not in 0 to `highest`, or the axis of channels is uncertain.
+                are not in 0 to `highest`, which takes inputs that are scaled, kept whole numbers
+                are too large for float32, or the axis of channels is uncertain.
         """
         given = [_pair(name, pair) for pair in ([train] if test is None else [train, test])]
         if any(np.ma.is_masked(array) for pair in given for array in pair):
@@ -169,9 +172,15 @@ class Dataset:
             )
         targets = np.concatenate([y for _, y in parts]).astype(np.int64)
         raw = np.concatenate([x for x, _ in parts])
+        try:
+            inputs = channels_first(
+                scaled_inputs(f"dataset {name!r}", raw, highest, scaled), channels
+            )
+        except ValueError as error:
+            raise DataError(f"dataset {name!r}: {error}") from None
         return cls(
             name=name,
-            inputs=_channels_first(name, _scaled(name, raw, highest), channels),
+            inputs=inputs,
             targets=targets,
             num_classes=_num_classes(name, targets),
             label_sets=label_sets,
@@ -300,47 +309,3 @@ def _num_classes(name: str, targets: NDArray[np.int64]) -> int:
             f"got {len(present)} distinct ones: {shown}; {_from_zero(present)}"
         )
     return len(present)
-
-
-def _scaled(name: str, inputs: NDArray[np.generic], highest: float | None) -> NDArray[np.float32]:
-    low, high = float(np.min(inputs)), float(np.max(inputs))
-    if highest is None and inputs.dtype == np.uint8:
-        highest = 255 if high > BYTE_MIDDLE else None
-        if highest is None and high > SMALL_SCALE:
-            warnings.warn(
-                f"dataset {name!r}: 8-bit inputs end at {high:.0f}, which is taken for their "
-                "scale; pass highest=255, or floats from 0 to 1, if they are dark images",
-                stacklevel=3,
-            )
-    if highest is not None:
-        if not (highest > 0 and low >= 0 and high <= highest):
-            raise DataError(
-                f"dataset {name!r}: inputs must lie in 0 to highest={highest}, got {low} to {high}"
-            )
-        return inputs.astype(np.float32) / np.float32(highest)
-    if inputs.dtype.kind in "bf" and low >= 0 and high <= 1:
-        return inputs.astype(np.float32)
-    spread = high - low or 1.0
-    return ((inputs.astype(np.float64) - low) / spread).astype(np.float32)
-
-
-def _channels_first(
-    name: str, inputs: NDArray[np.float32], channels: Literal["first", "last"] | None
-) -> NDArray[np.float32]:
-    if inputs.ndim == 3:
-        return inputs[:, None]
-    if inputs.ndim == 4 and (channels or _channel_axis(name, inputs.shape)) == "last":
-        return np.ascontiguousarray(np.moveaxis(inputs, 3, 1))
-    return inputs
-
-
-def _channel_axis(name: str, shape: tuple[int, ...]) -> Literal["first", "last"]:
-    _, first, middle, last = shape
-    if first <= MOST_CHANNELS or middle == last:
-        return "first"
-    if last <= MOST_CHANNELS or first == middle:
-        return "last"
-    raise DataError(
-        f"dataset {name!r}: images of shape {shape[1:]} have their channels first or last, which "
-        "cannot be told from the sizes; pass channels='first' or 'last'"
-    )

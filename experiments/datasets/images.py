@@ -5,40 +5,72 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.datasets.arrays import GREY_ENDS
 from experiments.datasets.dataset import DataError, Dataset
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 TRAIN_FOLDERS, TEST_FOLDERS = ("train", "training"), ("test", "val", "valid", "validation")
 RESIZED_AT_ONCE = 4096
+DEEP = ("I", "F", "I;16", "I;16L", "I;16B", "I;16N")
+"""Modes in Pillow of grey images of more than 8 bits."""
+SIXTEEN_BITS = ("PNG", "PPM")
+"""Formats in Pillow whose deepest grey has 16 bits."""
 
 
-def decoded(content: bytes, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+def decoded(content: bytes, size: tuple[int, int] | None = None) -> NDArray[Any]:
     """An image as an array, (height, width) if it is grey, else (height, width, 3).
 
     Args:
         content: bytes of the file.
         size: height and width to resize to; its own by default.
 
+    Returns:
+        uint8; of grey images with 16 bits uint16, and with floating-point numbers float32.
+
     Raises:
-        DataError: the bytes are no image.
+        DataError: the bytes are no image, or one of whole numbers of 32 bits.
     """
     from PIL import Image
 
     try:
         with Image.open(io.BytesIO(content)) as image:
-            plain = image.convert("L" if image.mode in ("1", "L", "I", "I;16", "LA") else "RGB")
+            mode = image.mode
+            grey = "L" if mode in ("1", "L", "LA") else "RGB"
+            deep = mode in DEEP
+            plain = image.convert("F" if deep else grey)
+            kind = _deep_kind(mode, image.format, np.asarray(plain)) if deep else np.uint8
+    except DataError:
+        raise
     except Exception as error:  # damaged images raise errors of a dozen kinds
         raise DataError(f"an image cannot be read: {error}") from error
     if size is not None and plain.size != size[::-1]:
         plain = plain.resize(size[::-1], Image.Resampling.BILINEAR)
-    return np.asarray(plain)
+    pixels = np.asarray(plain)
+    return pixels.round().astype(kind) if kind == np.uint16 else pixels
 
 
-def channels_first(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _deep_kind(
+    mode: str, form: str | None, pixels: NDArray[np.float32]
+) -> type[np.uint16 | np.float32]:
+    """Type of the pixels of an image of more than 8 bits."""
+    if mode == "F":
+        return np.float32
+    if mode != "I":
+        return np.uint16
+    if form in SIXTEEN_BITS and pixels.min() >= 0 and pixels.max() <= GREY_ENDS[-1]:
+        return np.uint16  # older Pillow reads 16 bits as 32
+    raise DataError(
+        "whole numbers of 32 bits have no known scale; save it with 8 or 16 bits, or with "
+        "floating-point numbers from 0 to 1"
+    )
+
+
+def channels_first(images: NDArray[Any]) -> NDArray[Any]:
     """Images as decoded, (samples, height, width) or with a last axis of channels, which moves."""
     return images if images.ndim == 3 else np.ascontiguousarray(np.moveaxis(images, 3, 1))
 
@@ -71,19 +103,30 @@ def holds_images(folder: Path) -> bool:
 
 
 def from_folder(
-    folder: str | Path, name: str | None = None, size: tuple[int, int] | None = None
+    folder: str | Path,
+    name: str | None = None,
+    size: tuple[int, int] | None = None,
+    *,
+    highest: float | None = None,
+    scaled: bool = True,
 ) -> Dataset:
     """Load images of a folder with one subfolder for each class.
 
     Where the folder has a subfolder `train` beside `test` or `val`, the classes are inside these.
+    Pixels of 8 bits are scaled as `experiments.datasets.Dataset.from_arrays` says. Where any image
+    has more, those of 8 bits are divided by 255 and those of 16 bits by 65,535, and floating-point
+    numbers from 0 to 1 are unchanged.
 
     Args:
         folder: the folder; classes are numbered by the sorted names of their subfolders.
         name: name of the data set; that of the folder by default.
         size: height and width to resize to; needed where images differ in size.
+        highest: pixels are divided by this number, whatever their type.
+        scaled: whether pixels are scaled; otherwise they are kept.
 
     Raises:
-        DataError: there are no images, they differ in size, or one cannot be read.
+        DataError: there are no images, they differ in size, one cannot be read, or pixels are not
+            in 0 to `highest`, or floating-point numbers not in 0 to 1.
     """
     folder = Path(folder).expanduser()
     inner = {path.name.lower(): path for path in _folders(folder)}
@@ -96,11 +139,16 @@ def from_folder(
         unknown = {path.name for path in _folders(part) if _images(path)} - set(classes)
         if unknown:
             raise DataError(f"{part} has classes that {train} lacks: {', '.join(sorted(unknown))}")
+    pairs = [_read(_by_class(part, classes), size) for part in (train, *tests[:1])]
+    if highest is None and scaled:
+        pairs = _in_unit(pairs, folder)
     return Dataset.from_arrays(
         name or folder.name,
-        _read(_by_class(train, classes), size),
-        _read(_by_class(tests[0], classes), size) if tests else None,
+        _stacked(pairs[0]),
+        _stacked(pairs[1]) if tests else None,
         f"images in {folder}",
+        highest=highest,
+        scaled=scaled,
         channels="first",
     )
 
@@ -129,7 +177,8 @@ def load_lists(name: str, folder: Path) -> Dataset:
             raise DataError(f"{path} must have lines of a file name and a label")
         images = path.with_name(path.name.removesuffix("_labels.txt"))
         pairs.append(_read([(images / file, int(label)) for file, label in rows], None))
-    return Dataset.from_arrays(name, pairs[0], pairs[1], f"images in {folder}", channels="first")
+    train, test = (_stacked(pair) for pair in _in_unit(pairs, folder))
+    return Dataset.from_arrays(name, train, test, f"images in {folder}", channels="first")
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -156,9 +205,11 @@ def _by_class(folder: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
     ]
 
 
-def _read(
-    files: Sequence[tuple[Path, int]], size: tuple[int, int] | None
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+Images = tuple[list[NDArray[Any]], NDArray[np.int64]]
+"""Images, all grey or all in colours and of one size, and their labels."""
+
+
+def _read(files: Sequence[tuple[Path, int]], size: tuple[int, int] | None) -> Images:
     images = []
     for path, _ in files:
         try:
@@ -174,4 +225,28 @@ def _read(
             if files
             else "there must be at least one image"
         )
-    return channels_first(np.stack(alike)), np.array([label for _, label in files])
+    return alike, np.array([label for _, label in files])
+
+
+def _in_unit(pairs: Sequence[Images], folder: Path) -> list[Images]:
+    """The same with pixels from 0 to 1, unless all of them have 8 bits."""
+    if all(image.dtype == np.uint8 for images, _ in pairs for image in images):
+        return [*pairs]
+    return [([_shares(image, folder) for image in images], labels) for images, labels in pairs]
+
+
+def _shares(image: NDArray[Any], folder: Path) -> NDArray[np.float32]:
+    if image.dtype.kind == "u":
+        return image.astype(np.float32) / np.float32(np.iinfo(image.dtype).max)
+    if not (image.min() >= 0 and image.max() <= 1):
+        raise DataError(
+            f"images in {folder}: floating-point numbers must be from 0 to 1, got {image.min():.4g}"
+            f" to {image.max():.4g}; pass highest=NUMBER to from_folder, which divides by it, or "
+            "scaled=False, which keeps them"
+        )
+    return image.astype(np.float32)
+
+
+def _stacked(pair: Images) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    images, labels = pair
+    return channels_first(np.stack(images)), labels

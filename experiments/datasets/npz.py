@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ MEDICAL_KEYS = tuple(
     f"{part}_{what}" for part in ("train", "val", "test") for what in ("images", "labels")
 )
 JPEG_KEYS = ("jpeg", "offsets", "label", "is_train")
+OPTION_KEYS = ("highest", "scaled", "channels")
+"""Keywords of `Dataset.from_arrays`."""
 
 
 def holds_samples(path: Path) -> bool:
@@ -40,6 +43,10 @@ def load_npz(name: str, path: Path) -> Dataset:
     test set; or the arrays of MedMNIST (Yang et al., 2023), whose validation samples follow those
     of training; or images as `jpeg` (bytes one after the other), `offsets`, `label`, `is_train`.
 
+    Beside `x_train` or `x` it may hold `highest`, `scaled` or `channels`, which say how the inputs
+    are read, see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
+    `numpy.savez(path, x_train=x, y_train=y, scaled=False)`.
+
     Args:
         name: name of the data set.
         path: the `.npz` file.
@@ -54,7 +61,8 @@ def load_npz(name: str, path: Path) -> Dataset:
     if set(JPEG_KEYS) <= set(arrays):
         return _of_jpeg(name, path, arrays)
     if set(WHOLE_KEYS) <= set(arrays) and "x_train" not in arrays:
-        return Dataset.from_arrays(name, (arrays["x"], arrays["y"]), None, str(path))
+        train = arrays["x"], arrays["y"]
+        return Dataset.from_arrays(name, train, None, str(path), **_options(path, arrays))
     missing = [key for key in TRAIN_KEYS if key not in arrays]
     if missing or len(arrays.keys() & set(TEST_KEYS)) == 1:
         missing = missing or [key for key in TEST_KEYS if key not in arrays]
@@ -64,8 +72,19 @@ def load_npz(name: str, path: Path) -> Dataset:
         )
     test = (arrays["x_test"], arrays["y_test"]) if "x_test" in arrays else None
     train = arrays["x_train"], arrays["y_train"]
-    dataset = Dataset.from_arrays(name, train, test, str(path))
+    dataset = Dataset.from_arrays(name, train, test, str(path), **_options(path, arrays))
     return replace(dataset, writers=_writers(path, has_test=test is not None))
+
+
+def _options(path: Path, arrays: dict[str, NDArray[np.generic]]) -> dict[str, Any]:
+    """How the archive says that its inputs are to be read."""
+    kinds = {"highest": (int, float), "scaled": (bool,), "channels": (str,)}
+    options = {key: arrays[key] for key in OPTION_KEYS if key in arrays}
+    for key, array in options.items():
+        if array.ndim or type(array.item()) not in kinds[key]:
+            kind = {"highest": "number", "scaled": "truth value", "channels": "text"}[key]
+            raise DataError(f"{path}: {key} must be one {kind}, got {array.dtype} {array.shape}")
+    return {key: array.item() for key, array in options.items()}
 
 
 def _medical(name: str, path: Path, arrays: dict[str, NDArray[np.generic]]) -> Dataset:
@@ -113,7 +132,14 @@ def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:
 
 def _arrays(
     path: Path,
-    names: Sequence[str] = (*TRAIN_KEYS, *TEST_KEYS, *WHOLE_KEYS, *MEDICAL_KEYS, *JPEG_KEYS),
+    names: Sequence[str] = (
+        *TRAIN_KEYS,
+        *TEST_KEYS,
+        *WHOLE_KEYS,
+        *MEDICAL_KEYS,
+        *JPEG_KEYS,
+        *OPTION_KEYS,
+    ),
 ) -> dict[str, NDArray[np.generic]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -8,6 +8,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -48,6 +49,8 @@ MODELS: Mapping[str, Callable[..., Model]] = {
     "faacl-cnn": faacl_cnn,
     "bilstm": bilstm,
 }
+EMBEDDING = ("bilstm",)
+"""Networks that read samples of one axis as the numbers of words."""
 OWN = "a bcfl.Model, a torch.nn.Module, or a function or class that makes one"
 
 
@@ -79,8 +82,8 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
         config: other keyword arguments of the model.
 
     Raises:
-        ValueError: as in `build`, or the model does not accept the data set's samples or has too
-            few outputs.
+        ValueError: as in `build`, or the model does not accept the data set's samples, which of
+            networks with an embedding must be the numbers of words, or has too few outputs.
     """
     defaults = {
         "input_shape": list(dataset.input_shape),
@@ -96,6 +99,8 @@ def build_for(dataset: Dataset, name: str, config: Mapping[str, Any]) -> Model:
     accepted = named_arguments(chosen("model", name, known))
     model = build(name, {k: v for k, v in defaults.items() if k in accepted} | dict(config))
     _check_fits(model, name, dataset)
+    if name in EMBEDDING and len(dataset.input_shape) == 1:
+        _check_words(model, name, dataset)
     return model if dataset.label_sets is None else replace(model, likelihood="bernoulli")
 
 
@@ -129,6 +134,23 @@ def _check_fits(model: Model, name: str, dataset: Dataset) -> None:
             f"model {name!r} takes samples of shape {model.input_shape} and has "
             f"{model.num_outputs} outputs, dataset {dataset.name!r} has samples of shape "
             f"{dataset.input_shape} and {dataset.num_outputs} {what}"
+        )
+
+
+def _check_words(model: Model, name: str, dataset: Dataset) -> None:
+    words, inputs = model.config["words"], dataset.inputs
+    if (inputs != np.round(inputs)).any() or inputs.min() < 0 or inputs.max() >= words:
+        within = inputs.min() >= 0 and inputs.max() <= 1
+        raise ValueError(
+            f"model {name!r} takes the numbers of words, whole numbers from 0 to {words - 1} with "
+            f"words={words}; the inputs of dataset {dataset.name!r} are from {inputs.min():.6g} to "
+            f"{inputs.max():.6g}"
+            + (
+                ", not all of them whole; word numbers are kept by scaled=False, see "
+                "experiments.datasets.from_numpy"
+                if within
+                else ""
+            )
         )
 
 

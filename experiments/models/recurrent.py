@@ -23,8 +23,8 @@ def bilstm(
     Args:
         classes: number of classes.
         input_shape: (length, features) of sequences of word vectors, such as those of
-            `sent140-glove`; or (length,) of word numbers, which an embedding turns into vectors of
-            300 numbers.
+            `sent140-glove`, also as (1, length, features); or (length,) of word numbers, which an
+            embedding turns into vectors of 300 numbers.
         words: word numbers are below this; only for the embedding.
 
     Raises:
@@ -34,7 +34,7 @@ def bilstm(
         FAACL thesis, appendix B.3, for Sent140: sequences of 25 vectors of 300 numbers.
     """
     shape = tuple(input_shape) if isinstance(input_shape, list | tuple) else ()
-    if len(shape) not in (1, 2):
+    if len(shape) not in (1, 2) and not (len(shape) == 3 and shape[0] == 1):
         raise ValueError(
             f"input_shape must be (length,) or (length, features), got {input_shape!r}"
         )
@@ -53,14 +53,15 @@ class _BiLSTM(nn.Module):
     def __init__(self, classes: int, shape: tuple[int, ...], words: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(words, FEATURES, padding_idx=0) if len(shape) == 1 else None
-        features = FEATURES if len(shape) == 1 else shape[1]
+        features = FEATURES if len(shape) == 1 else shape[-1]
         self.first = nn.LSTM(features, 64, batch_first=True, bidirectional=True)
         self.second = nn.LSTM(128, 32, batch_first=True, bidirectional=True)
         self.dense = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.5))
         self.classifier = nn.Linear(64, classes)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        vectors = inputs if self.embedding is None else self.embedding(inputs.long())
+        rows = inputs.flatten(0, 1) if inputs.ndim == 4 else inputs  # one channel
+        vectors = rows if self.embedding is None else self.embedding(rows.long())
         _, (last, _) = self.second(self.first(vectors)[0])
         outputs: Tensor = self.classifier(self.dense(last.transpose(0, 1).flatten(1)))
         return outputs

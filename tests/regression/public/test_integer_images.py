@@ -32,6 +32,7 @@ def digits(highest):
         143,
     ],
 )
+@pytest.mark.filterwarnings("ignore:dataset 'own'. 8-bit inputs end at 143 and are divided by 255")
 def test_unsigned_bytes_are_scaled_as_other_whole_numbers_or_refused(highest):
     """Up to 143 of 255 they may be a dark picture; up to 1 or 16 they are another scale."""
     found = read(digits(highest).astype(np.uint8))

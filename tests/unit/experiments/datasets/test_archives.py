@@ -54,10 +54,36 @@ def test_medmnist_with_several_labels_a_sample(tmp_path):
 
 
 def test_samples_without_a_split(tmp_path, images):
-    np.savez(tmp_path / "scenes.npz", x=images(6), y=np.arange(6) % 3, good=np.ones(6, dtype=bool))
+    np.savez(tmp_path / "scenes.npz", x=images(6), y=np.arange(6) % 3, highest=255, good=np.ones(6))
     scenes = datasets.load("scenes", data_dir=tmp_path)
     assert (len(scenes), scenes.num_native_test) == (6, 0)
     assert "scenes" in {info.name for info in datasets.available(tmp_path)}
+
+
+def test_an_archive_says_how_its_inputs_are_read(tmp_path):
+    words, classes = np.random.default_rng(0).integers(1, 10_000, (6, 25)), np.arange(6) % 3
+    np.savez(tmp_path / "words.npz", x_train=words, y_train=classes, scaled=False)
+    np.testing.assert_array_equal(datasets.load("words", tmp_path).inputs, words)
+    np.savez(tmp_path / "rows.npz", x=words[:, None] / 1e4, y=classes, channels="none", highest=2)
+    rows = datasets.load("rows", tmp_path)
+    assert rows.input_shape == (1, 25)
+    np.testing.assert_allclose(rows.inputs[:, 0], words / 2e4, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"highest": [1, 2]}, r"highest must be one number, got int64 \(2,\)"),
+        ({"highest": True}, "highest must be one number, got bool"),
+        ({"scaled": 0}, "scaled must be one truth value"),
+        ({"channels": 1}, "channels must be one text"),
+        ({"channels": "middle"}, "channels must be 'first', 'last' or 'none', got 'middle'"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(tmp_path, option, message):
+    np.savez(tmp_path / "own.npz", x=np.eye(4), y=np.arange(4), **option)
+    with pytest.raises(DataError, match=message):
+        datasets.load("own", tmp_path)
 
 
 def jpegs(count):

@@ -136,6 +136,20 @@ def test_huggingface():
         datasets.from_huggingface(Splits(test=table(2)))
 
 
+@pytest.mark.parametrize("convert", ["numpy", "torch", "huggingface"])
+def test_values_are_kept_or_divided_where_that_is_asked_for(convert):
+    numbers = np.random.default_rng(0).integers(1, 128, (6, 2, 5)).astype(np.uint8)
+    given = {
+        "numpy": (numbers, Y),
+        "torch": (list(zip(numbers, Y, strict=True)),),
+        "huggingface": (Rows({"x": numbers, "y": Y}),),
+    }[convert]
+    read = getattr(datasets, f"from_{convert}")
+    np.testing.assert_array_equal(read(*given, scaled=False).inputs[:, 0], numbers)
+    np.testing.assert_array_equal(read(*given, highest=255).inputs[:, 0] * 255, numbers)
+    assert read(*given, highest=255, channels="none").input_shape == (2, 5)
+
+
 @pytest.mark.parametrize("convert", ["torch", "huggingface"])
 @pytest.mark.parametrize(
     ("labels", "expected"),

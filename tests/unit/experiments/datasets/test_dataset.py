@@ -75,12 +75,12 @@ def test_a_class_may_have_no_sample_where_the_number_of_classes_is_given():
     ("raw", "scaled"),
     [
         (np.array([[0], [51], [255]], dtype=np.uint8), [0, 0.2, 1]),
-        (np.array([[0], [3], [128]], dtype=np.uint8), [0, 3 / 255, 128 / 255]),
         (np.array([[0], [3], [15]], dtype=np.uint8), [0, 0.2, 1]),
         (np.array([[0.25], [0.5], [0.75]]), [0.25, 0.5, 0.75]),
-        (np.array([[-1.0], [0.0], [3.0]]), [0, 0.25, 1]),
-        (np.array([[10], [20], [30]], dtype=np.int32), [0, 0.5, 1]),
-        (np.array([[7.0], [7.0], [7.0]]), [0, 0, 0]),
+        (np.array([[0.0], [4.0], [16.0]]), [0, 0.25, 1]),
+        (np.array([[0.0], [0.5], [255.0]]), [0, 0.5 / 255, 1]),
+        (np.array([[[0]], [[13107]], [[65535]]], dtype=np.uint16), [[[0]], [[0.2]], [[1]]]),
+        (np.array([[0], [1], [1]]), [0, 1, 1]),
         (np.array([[False], [True], [True]]), [0, 1, 1]),
     ],
 )
@@ -89,9 +89,38 @@ def test_inputs_are_scaled_to_the_unit_interval(raw, scaled):
     np.testing.assert_allclose(dataset.inputs[:, 0], scaled, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("raw", "scaled", "message"),
+    [
+        (np.array([[0], [3], [128]], dtype=np.uint8), [0, 3 / 255, 128 / 255], "end at 128 and"),
+        (np.array([[0], [9], [90]], dtype=np.uint8), [0, 0.1, 1], "end at 90 and .* their range"),
+        (np.array([[-1.0], [0.0], [3.0]]), [0, 0.25, 1], "inputs from -1 to 3 .* standardised"),
+        (np.array([[0.0], [0.5], [2.0]]), [0, 0.25, 1], "inputs from 0 to 2"),
+        (np.array([[7.0], [7.0], [7.0]]), [0, 0, 0], "inputs from 7 to 7"),
+        (np.array([[1], [2], [9]]), [0, 1 / 8, 1], "whole numbers from 1 to 9 .* of words"),
+        (np.array([[0], [4], [16]]), [0, 0.25, 1], "whole numbers from 0 to 16 .* scaled=False"),
+    ],
+)
+def test_a_guess_of_the_scale_is_told_with_what_to_pass(raw, scaled, message):
+    with pytest.warns(UserWarning, match=message):
+        dataset = Dataset.from_arrays("raw", (raw, np.array([0, 1, 2])))
+    np.testing.assert_allclose(dataset.inputs[:, 0], scaled, rtol=1e-6)
+    kept = Dataset.from_arrays("raw", (raw, np.array([0, 1, 2])), scaled=False)
+    np.testing.assert_array_equal(kept.inputs, raw.astype(np.float32))
+
+
+def test_inputs_are_either_kept_or_divided_and_kept_exactly():
+    raw, labels = np.array([[0], [2**24 + 1]]), np.array([0, 1])
+    with pytest.raises(DataError, match=r"dataset 'raw': highest must not .* scaled=False, got 9"):
+        Dataset.from_arrays("raw", (raw, labels), highest=9, scaled=False)
+    with pytest.raises(DataError, match=r"kept up to 16777216, .* got 16777217"):
+        Dataset.from_arrays("raw", (raw, labels), scaled=False)
+
+
 def test_scaling_uses_one_range_for_training_and_test():
     train, test = np.array([[0.0], [10.0]]), np.array([[5.0], [20.0]])
-    dataset = Dataset.from_arrays("raw", (train, np.array([0, 1])), (test, np.array([0, 1])))
+    with pytest.warns(UserWarning, match="inputs from 0 to 20"):
+        dataset = Dataset.from_arrays("raw", (train, np.array([0, 1])), (test, np.array([0, 1])))
     np.testing.assert_allclose(dataset.inputs[:, 0], [0, 0.5, 0.25, 1])
 
 
@@ -134,6 +163,14 @@ def test_channels_that_sizes_do_not_tell_are_refused_unless_they_are_given():
     for channels, shape in (("first", (6, 7, 5)), ("last", (5, 6, 7))):
         dataset = Dataset.from_arrays("images", (raw, labels), channels=channels)
         assert dataset.input_shape == shape
+
+
+def test_sequences_keep_their_axes():
+    raw, labels = np.random.default_rng(0).random((2, 6, 30)), np.array([0, 1])
+    dataset = Dataset.from_arrays("sequences", (raw, labels), channels="none")
+    np.testing.assert_array_equal(dataset.inputs, raw.astype(np.float32))
+    with pytest.raises(DataError, match=r"channels must be .* or 'none', got 'middle'"):
+        Dataset.from_arrays("sequences", (raw, labels), channels="middle")
 
 
 def test_masked_arrays_are_refused():

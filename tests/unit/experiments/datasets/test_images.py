@@ -44,6 +44,54 @@ def test_sizes_differ(tmp_path):
     assert datasets.from_folder(tmp_path, size=(5, 7)).input_shape == (1, 5, 7)
 
 
+def save_pixels(folder, *images, suffix="png"):
+    for number, pixels in enumerate(images):
+        path = folder / "ab"[number % 2] / f"{number}.{suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(path)
+
+
+def test_images_of_16_bits_are_divided_by_their_highest_value(tmp_path):
+    deep = np.random.default_rng(0).integers(0, 40_000, (2, 6, 5)).astype(np.uint16)
+    save_pixels(tmp_path, *deep)
+    np.testing.assert_allclose(datasets.from_folder(tmp_path).inputs[:, 0], deep / 65535, atol=1e-7)
+    kept = datasets.from_folder(tmp_path, scaled=False)
+    np.testing.assert_array_equal(kept.inputs[:, 0], deep)
+    small = datasets.from_folder(tmp_path, size=(3, 5), highest=40_000)
+    wanted = deep.reshape(2, 3, 2, 5).mean(axis=2)
+    assert np.corrcoef(small.inputs.ravel(), wanted.ravel())[0, 1] > 0.9
+    assert abs(small.inputs.mean() * 40_000 - wanted.mean()) < 2000
+
+
+def test_floating_point_images_and_bytes_beside_them(tmp_path):
+    numbers = np.random.default_rng(0).random((2, 6, 5)).astype(np.float32)
+    save_pixels(tmp_path / "train", *numbers, suffix="tif")
+    save_pixels(tmp_path / "test", *(numbers * 200).astype(np.uint8))
+    found = datasets.from_folder(tmp_path)
+    assert (found.input_shape, found.num_native_test) == ((1, 6, 5), 2)
+    np.testing.assert_array_equal(found.inputs[:2, 0], numbers)
+    np.testing.assert_allclose(found.inputs[2:, 0] * 255, (numbers * 200).astype(int), atol=1e-4)
+
+
+def test_pixels_without_a_known_scale_are_refused(tmp_path):
+    numbers = np.linspace(0, 30, 60, dtype=np.float32).reshape(2, 6, 5)
+    save_pixels(tmp_path / "floats", *numbers, suffix="tif")
+    with pytest.raises(DataError, match=r"must be from 0 to 1, got 0 to 14\.75; pass highest="):
+        datasets.from_folder(tmp_path / "floats")
+    found = datasets.from_folder(tmp_path / "floats", highest=30)
+    np.testing.assert_allclose(found.inputs[:, 0], numbers / 30, rtol=1e-6)
+    save_pixels(tmp_path / "whole", *numbers.astype(np.int32), suffix="tif")
+    with pytest.raises(DataError, match=r"0\.tif cannot be read: whole numbers of 32 bits have no"):
+        datasets.from_folder(tmp_path / "whole")
+
+
+def test_a_folder_of_dark_images_names_what_to_pass(tmp_path):
+    save_pixels(tmp_path, *np.full((2, 6, 5), 60, dtype=np.uint8))
+    with pytest.warns(UserWarning, match="8-bit inputs end at 60 .* highest=255"):
+        datasets.from_folder(tmp_path)
+    assert datasets.from_folder(tmp_path, highest=255).inputs.max() == np.float32(60 / 255)
+
+
 def test_no_images(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(DataError, match="one subfolder of images for each class"):

@@ -1,10 +1,11 @@
 """Networks of the papers: sizes by hand, one step of training, names that build them again."""
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from experiments import models
+from experiments import datasets, models
 
 LENET = (3 * 25 * 6 + 6) + (6 * 25 * 16 + 16) + (400 * 120 + 120) + (120 * 84 + 84)
 FASHION = (25 * 16 + 16) + (16 * 25 * 32 + 32)
@@ -113,6 +114,26 @@ def test_the_lstm_reads_both_directions():
         changed = sequence.clone()
         changed[0, place] += 1
         assert not torch.allclose(module(changed), module(sequence))
+
+
+def test_the_lstm_reads_sequences_with_an_axis_of_one_channel():
+    module = models.bilstm(input_shape=(1, 5, 3)).module().eval()
+    plain = models.bilstm(input_shape=(5, 3)).module().eval()
+    plain.load_state_dict(module.state_dict())
+    sequences = torch.rand(2, 5, 3, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(module(sequences[:, None]), plain(sequences))
+
+
+def test_an_embedding_takes_the_numbers_of_words_and_nothing_else():
+    words, classes = np.random.default_rng(0).integers(1, 10_000, (12, 25)), np.arange(12) % 2
+    kept = datasets.from_numpy(words, classes, scaled=False)
+    assert models.build_for(kept, "bilstm", {}).input_shape == (25,)
+    with pytest.raises(ValueError, match=r"0 to 99 with words=100; .* are from \d+ to \d+$"):
+        models.build_for(kept, "bilstm", {"words": 100})
+    with pytest.warns(UserWarning, match="scaled=False"):
+        scaled = datasets.from_numpy(words, classes)
+    with pytest.raises(ValueError, match=r"from 0 to 1, not all .* kept by scaled=False"):
+        models.build_for(scaled, "bilstm", {})
 
 
 def test_a_sequence_of_another_shape():
