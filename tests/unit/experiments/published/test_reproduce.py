@@ -312,6 +312,7 @@ def test_a_best_value_is_bold_where_seeds_can_tell(miniature, num_seeds, marked)
     comparison = compare(table, "small", results, {"optdigits": ""}, seeds)
     assert [line.cells[0].best for line in comparison.lines[:3]] == [False, marked, False]
     assert ("**92.50 ± 1.87**" in markdown(comparison)) == marked
+    assert any(note.startswith("Bold: ") for note in remarks(comparison)) == marked
     assert ("No value is in bold" in paper_page([comparison], miniature)) != marked
 
 
