@@ -127,11 +127,14 @@ def _load_labels(name: str, path: Path, num_classes: int) -> Dataset:
 
 def _digits(name: str) -> KnownDataset:
     domain = DIGITS[name]
-    held = ", with its test file," if name == "svhn" else ""
+    more = {
+        "svhn": ", with its test file,",
+        "usps": ", or usps.bz2 and usps.t.bz2 of LIBSVM,",
+    }
     return KnownDataset(
         description=f"{domain.description}, 10 classes",
         paths=tuple(f"{folder}{path}" for folder in ("", *DIGIT_FOLDERS) for path in domain.paths),
-        hint=f"put {' or '.join(domain.paths[:2])}{held} into DATA_DIR",
+        hint=f"put {' or '.join(domain.paths[:2])}{more.get(name, '')} into DATA_DIR",
         load=partial(load_path, num_classes=NUM_CLASSES),
     )
 

@@ -132,7 +132,11 @@ def load_tweets(name: str, path: Path) -> Dataset:
     """
     lines = _text(path, "latin-1" if path.suffix == ".csv" else "utf-8")
     if path.suffix == ".csv":
-        rows = [(row[0], row[5], row[4]) for row in csv.reader(io.StringIO(lines)) if len(row) == 6]
+        read = [row for row in csv.reader(io.StringIO(lines)) if row]
+        odd = next((number for number, row in enumerate(read, start=1) if len(row) != 6), None)
+        if odd is not None:
+            raise DataError(f"{path}, tweet {odd}: must have 6 fields, got {len(read[odd - 1])}")
+        rows = [(row[0], row[5], row[4]) for row in read]
     else:
         parts = (line.partition("\t") for line in lines.split("\n") if line)
         rows = [(label, text, "") for label, _, text in parts]

@@ -157,6 +157,13 @@ def test_the_published_file_of_sentiment140_has_users(tmp_path):
     assert tweets.writers.tolist() == [0, 1, 0]
 
 
+def test_a_row_of_sentiment140_that_is_cut_off_is_named(tmp_path):
+    path = tmp_path / "training.1600000.processed.noemoticon.csv"
+    path.write_text('"0","1","Mon","NO_QUERY","ann","so, sad"\n"4","2","Tue","NO_Q')
+    with pytest.raises(DataError, match="tweet 2: must have 6 fields, got 4"):
+        datasets.load("sentiment140", data_dir=tmp_path)
+
+
 def test_a_label_that_is_none(tmp_path):
     (tmp_path / "own.tsv").write_text("2\tneutral\n")
     with pytest.raises(DataError, match=r"0 \(negative\) and 1 or 4 \(positive\), got '2'"):
