@@ -82,10 +82,12 @@ def reproduce(
     chosen("scale", scale, dict.fromkeys(SCALES))
     if show and write:
         raise ValueError("--show writes nothing; give --show or --write")
+    if every and tables:
+        raise ValueError(f"--all is all tables; give --all or {' '.join(tables)}")
     folder = None if data_dir is None else str(data_dir.absolute())
     request = _Request(
         scale=scale,
-        seeds=None if seeds is None else tuple(seed_of(text) for text in items(seeds)),
+        seeds=None if seeds is None else _seeds(seeds),
         columns=tuple(items(columns or "")),
         rows=tuple(items(rows or "")),
         runs=not (show or write),
@@ -96,11 +98,18 @@ def reproduce(
         data_dir=folder,
         found=data_here(folder),
     )
-    if not every and (not tables or tables == ["list"]):
+    if not every and (not tables or [name.lower() for name in tables] == ["list"]):
         _list(console(), request)
         return
     names = reading.chosen(tables) if tables else reading.names()
     _reproduce(console(), [reading.load(name) for name in names], request, whole=not tables)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    seeds = tuple(seed_of(part) for part in items(text))
+    if repeated := sorted({seed for seed in seeds if seeds.count(seed) > 1}):
+        raise ValueError(f"--seeds must differ from each other, got {repeated[0]} more than once")
+    return seeds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from bcfl.runtime import as_path, check_name, nearest
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
-from experiments.datasets.known import KNOWN
+from experiments.datasets.known import KNOWN, KnownDataset, known_dataset
 from experiments.datasets.rendered import NAME as RENDERED
 from experiments.datasets.rendered import SOURCE as RENDERED_SOURCE
 from experiments.datasets.rendered import rendered_digits
@@ -111,7 +111,8 @@ def located(name: str | Path, data_dir: str | Path | None = None) -> Callable[[]
         return BUILT_IN[name].load
     for place in places:
         if (found := _found(name, place)) is not None:
-            return partial(KNOWN[name].load if name in KNOWN else load_path, name, found)
+            known = known_dataset(name)
+            return partial(load_path if known is None else known.load, name, found)
     reference = reference_of(name, "datasets")
     if reference is not None:
         return partial(_of_reference, reference)
@@ -152,13 +153,14 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
 
 
 def _info(name: str, path: Path) -> DatasetInfo:
-    if name not in KNOWN:
+    known = known_dataset(name)
+    if known is None:
         return DatasetInfo(name, "local data", str(path), True)
     try:
-        lacks = KNOWN[name].lacks(path)
+        lacks = known.lacks(path)
     except (DataError, OSError):  # told when it is loaded
         lacks = ()
-    return DatasetInfo(name, KNOWN[name].description, str(path), True, lacks)
+    return DatasetInfo(name, known.description, str(path), True, lacks)
 
 
 def _optdigits() -> Dataset:
@@ -216,14 +218,18 @@ BUILT_IN = {
 
 def _found(name: str, place: Path) -> Path | None:
     """File or folder of a data set in a data directory."""
-    if name not in KNOWN:
+    known = known_dataset(name)
+    if known is None:
         paths = [place / f"{name}{suffix}" for suffix in SUFFIXES]
         paths += [place / name, *([place] if place.name == name else [])]
         return next((path for path in paths if readable(path) is not None), None)
-    known = KNOWN[name]
+    return next((path for path in _expected(name, known, place) if known.holds(path)), None)
+
+
+def _expected(name: str, known: KnownDataset, place: Path) -> list[Path]:
+    """Where the files of a known data set may be in a data directory."""
     paths = [place / f"{name}.npz", *(place / path for path in known.paths)]
-    paths += [place] if place.name == name else []
-    return next((path for path in paths if known.holds(path)), None)
+    return paths + ([place] if place.name == name else [])
 
 
 def _plain_name(path: Path) -> str:
@@ -255,11 +261,16 @@ def _not_found(name: str, places: list[Path]) -> str:
             f"dataset {name!r} was not found among names; the {kind} of that name in the working "
             f"directory is read by its path: ./{name}"
         )
+    known = known_dataset(name)
     near = nearest(name, sorted(names))
-    if name not in KNOWN and near:
+    if known is None and near:
         return f"dataset {name!r} was not found.{near} {looked}"
+    if known is not None:
+        paths = [path for place in places for path in _expected(name, known, place)]
+        partly = next(filter(None, map(known.incomplete, paths)), "")
+        looked = f"{partly}. {looked}" if partly else looked
     if any(holds_idx(place) for place in places):
         looked += " To read IDX files in a data directory itself, give its path as name."
-    hint = KNOWN[name].hint if name in KNOWN else f"put {name}.npz (x_train, y_train) into DATA_DIR"
+    hint = f"put {name}.npz (x_train, y_train) into DATA_DIR" if known is None else known.hint
     where = f"DATA_DIR is data_dir (--data-dir) or {VARIABLE}"
     return f"dataset {name!r} was not found. {looked} To obtain it: {hint}; {where}."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, check_labels
 
 TRAIN_BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
 TEST_BATCH = "test_batch"
@@ -19,23 +19,26 @@ RECORD = 1 + 3 * 32 * 32
 
 
 def holds_cifar(folder: Path) -> bool:
-    """Whether a folder holds the first training batch."""
-    return any((folder / f"data_batch_1{suffix}").is_file() for suffix in ("", ".bin"))
+    """Whether a folder holds at least one of the batches."""
+    return _suffix(folder) is not None
 
 
-def load_cifar(name: str, folder: Path) -> Dataset:
+def load_cifar(name: str, folder: Path, num_classes: int | None = None) -> Dataset:
     """Load five training batches and the test batch (Krizhevsky, 2009).
 
     Args:
         name: name of the data set.
         folder: folder of `data_batch_1` to `data_batch_5` and `test_batch`, all of them with the
             suffix `.bin`, or none.
+        num_classes: number of classes; by default as many as there are.
 
     Raises:
-        DataError: a batch is missing or corrupt.
+        DataError: a batch is missing or corrupt, or a label is out of range.
     """
-    suffix = ".bin" if (folder / "data_batch_1.bin").is_file() else ""
-    parts = [_batch(folder / f"{batch}{suffix}") for batch in (*TRAIN_BATCHES, TEST_BATCH)]
+    paths = [folder / f"{batch}{_suffix(folder) or ''}" for batch in (*TRAIN_BATCHES, TEST_BATCH)]
+    parts = [_batch(path) for path in paths]
+    for path, (_, targets) in zip(paths, parts, strict=True):
+        check_labels(str(path), targets, num_classes)
     images, labels = (np.concatenate(arrays) for arrays in zip(*parts[:-1], strict=True))
     return Dataset.from_arrays(
         name,
@@ -44,7 +47,18 @@ def load_cifar(name: str, folder: Path) -> Dataset:
         f"CIFAR-10 batches in {folder}",
         highest=255,
         channels="first",
+        num_classes=num_classes,
     )
+
+
+def _suffix(folder: Path) -> str | None:
+    """The suffix that most batches have, None if there are none."""
+    found = {
+        suffix: sum((folder / f"{one}{suffix}").is_file() for one in (*TRAIN_BATCHES, TEST_BATCH))
+        for suffix in (".bin", "")
+    }
+    best = max(found, key=lambda suffix: found[suffix])
+    return best if found[best] else None
 
 
 def _batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

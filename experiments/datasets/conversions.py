@@ -119,7 +119,9 @@ def from_huggingface(  # noqa: PLR0913 - keywords with defaults
     See `experiments.datasets.Dataset.from_arrays` for how inputs are scaled by default.
 
     Args:
-        dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` or `validation`.
+        dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` and `validation`.
+            Samples of `validation` are training samples where there is a `test`, as validation
+            samples of MedMNIST are, and else the original test set.
         test: the original test set, if any.
         inputs: column of images, or of arrays with their channels first, or several columns of
             numbers; by default the first of `image`, `img`, `inputs`, `x`.
@@ -136,21 +138,49 @@ def from_huggingface(  # noqa: PLR0913 - keywords with defaults
             shape, or code of the data set raised an error, which is the cause; see also
             `experiments.datasets.Dataset.from_arrays`.
     """
+    parts: dict[str, Any] = {"training": dataset}
     if isinstance(dataset, Mapping):
-        if "train" not in dataset:
-            raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-        held = next((split for split in TEST_SPLITS if split in dataset), None)
-        test = dataset[held] if test is None and held is not None else test
-        dataset = dataset["train"]
-    parts = {"training": dataset} | ({} if test is None else {"test": test})
-    pairs = [
-        _of_columns(f"{name!r} ({part} part)", samples, inputs, targets)
+        parts, held = _splits(name, dataset, has_test=test is not None)
+        test = held if test is None else test
+    parts |= {} if test is None else {"test": test}
+    pairs = {
+        part: _of_columns(f"{name!r} ({part} part)", samples, inputs, targets)
         for part, samples in parts.items()
-    ]
-    held_out = pairs[1] if test is not None else None
+    }
+    held_out = pairs.pop("test", None)
     return Dataset.from_arrays(
-        name, pairs[0], held_out, name, highest=highest, scaled=scaled, channels=channels
+        name,
+        _concatenated(name, list(pairs.values())),
+        held_out,
+        name,
+        highest=highest,
+        scaled=scaled,
+        channels=channels,
     )
+
+
+def _splits(
+    name: str, dataset: Mapping[str, Any], has_test: bool
+) -> tuple[dict[str, Any], Any | None]:
+    """Splits to train on, and that of tests unless there is one already."""
+    if "train" not in dataset:
+        raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
+    others = [split for split in TEST_SPLITS if split in dataset]
+    held = None if has_test or not others else dataset[others.pop(0)]
+    validation = {split: dataset[split] for split in others if split != "test"}
+    return {"training": dataset["train"], **validation}, held
+
+
+def _concatenated(name: str, pairs: Sequence[Pair]) -> Pair:
+    if len({(x.shape[1:], y.shape[1:]) for x, y in pairs}) > 1:
+        raise DataError(
+            f"dataset {name!r}: samples of all splits must agree in shape, got "
+            f"{', '.join(str(x.shape[1:]) for x, _ in pairs)}"
+        )
+    if len(pairs) == 1:
+        return pairs[0]
+    inputs, targets = zip(*pairs, strict=True)
+    return np.concatenate(inputs), np.concatenate(targets)
 
 
 def _of_columns(

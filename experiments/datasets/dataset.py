@@ -120,6 +120,7 @@ class Dataset:
         highest: float | None = None,
         scaled: bool = True,
         channels: Channels | None = None,
+        num_classes: int | None = None,
     ) -> Dataset:
         """Validate and scale raw arrays.
 
@@ -146,12 +147,15 @@ class Dataset:
                 numbers of words, or features of mean 0 and variance 1.
             channels: where the channels of images are, or `none` where samples are no images; by
                 default see above.
+            num_classes: number of classes of a published data set, some of which may be absent
+                here; by default as many as there are.
 
         Raises:
             DataError: inputs are masked, not finite or differ in shape, labels are not the integers
-                0 to k - 1 with each of them present, inputs and labels differ in length, inputs
-                are not in 0 to `highest`, which takes inputs that are scaled, kept whole numbers
-                are too large for float32, or the axis of channels is uncertain.
+                0 to k - 1 with each of them present (or below `num_classes`), inputs and labels
+                differ in length, inputs are not in 0 to `highest`, which takes inputs that are
+                scaled, kept whole numbers are too large for float32, or the axis of channels is
+                uncertain.
         """
         given = [_pair(name, pair) for pair in ([train] if test is None else [train, test])]
         if any(np.ma.is_masked(array) for pair in given for array in pair):
@@ -182,10 +186,31 @@ class Dataset:
             name=name,
             inputs=inputs,
             targets=targets,
-            num_classes=_num_classes(name, targets),
+            num_classes=(label_sets is None and num_classes) or _num_classes(name, targets),
             label_sets=label_sets,
             num_native_test=0 if test is None else len(parts[1][1]),
             source=source,
+        )
+
+
+def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, first: int = 0) -> None:
+    """Check that integer labels are those of a published data set.
+
+    Args:
+        where: file, and array in it, for the message.
+        labels: (samples,) or (samples, 1) labels.
+        num_classes: number of classes; None if any is allowed.
+        first: lowest label.
+
+    Raises:
+        DataError: a label is out of range.
+    """
+    if num_classes is None or labels.dtype.kind not in "iu":
+        return
+    outside = labels[(labels < first) | (labels >= first + num_classes)]
+    if outside.size:
+        raise DataError(
+            f"{where}: labels must be {first} to {first + num_classes - 1}, got {outside.flat[0]}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from experiments.datasets.images import resized
 
 SIZE = (28, 28)
 """Height and width of all images of Digits-Five."""
+NUM_CLASSES = 10
 LEAST_DOMAINS = 2
 
 
@@ -39,7 +40,9 @@ DIGITS: Mapping[str, Domain] = {
         "MNIST blended with photographs, 28x28x3",
         ("mnistm_with_label.mat", "mnist-m.npz", "mnist_m.npz", "mnist_m", "mnistm_12k.npz"),
     ),
-    "usps": Domain("digits of envelopes, 16x16 or 28x28", ("usps_28x28.mat", "usps.npz", "usps")),
+    "usps": Domain(
+        "digits of envelopes, 16x16 or 28x28", ("usps_28x28.mat", "usps.npz", "usps", "usps.bz2")
+    ),
     "svhn": Domain(
         "street view house numbers, 32x32x3",
         ("svhn_train_32x32.mat", "train_32x32.mat", "svhn/train_32x32.mat", "svhn.npz", "svhn"),
@@ -58,24 +61,31 @@ def domain_path(domain: str, folder: Path) -> Path | None:
     return next((path for path in paths if readable(path) is not None), None)
 
 
+def missing_digits(folder: Path) -> tuple[str, ...]:
+    """Names of the domains of Digits-Five that are not below a folder."""
+    return tuple(domain for domain in DIGITS if domain_path(domain, folder) is None)
+
+
 def holds_digits(folder: Path) -> bool:
     """Whether at least two of the domains of Digits-Five are below a folder."""
-    if not folder.is_dir():
-        return False
-    found = [domain for domain in DIGITS if domain_path(domain, folder) is not None]
-    return len(found) >= LEAST_DOMAINS
+    return len(DIGITS) - len(missing_digits(folder)) >= LEAST_DOMAINS
 
 
-def missing_digits(folder: Path) -> tuple[str, ...]:
-    """Domains of Digits-Five that are not below a folder."""
-    return tuple(domain for domain in DIGITS if domain_path(domain, folder) is None)
+def too_few_digits(folder: Path) -> str:
+    """What is missing below a folder with a single domain of Digits-Five, in words."""
+    missing = missing_digits(folder)
+    if len(missing) != len(DIGITS) - 1:
+        return ""
+    (found,) = set(DIGITS) - set(missing)
+    return f"{folder} has only {found} and {_lacking(missing)}"
 
 
 def load_digits_five(name: str, folder: Path) -> Dataset:
     """Load the domains of Digits-Five (Peng et al., 2019) that are there, as (3, 28, 28) images.
 
-    Warns of the domains that are not. MNIST-M is made of the images of MNIST: a training image of
-    one is a test image of the other only if it is in their own files.
+    Warns of the domains that are not. MNIST-M is made of the images of MNIST: in their own files
+    no training image of one has its twin among the test images of the other, but partitions pool
+    these parts and split them again unless they have `native_test`.
 
     Args:
         name: name of the data set.
@@ -87,9 +97,12 @@ def load_digits_five(name: str, folder: Path) -> Dataset:
     paths = {domain: domain_path(domain, folder) for domain in DIGITS}
     missing = missing_digits(folder)
     if missing:
-        expected = ", ".join(f"{domain} ({DIGITS[domain].paths[0]})" for domain in missing)
-        warnings.warn(f"dataset {name!r}: {folder} lacks the domains {expected}", stacklevel=2)
-    parts = {domain: load_path(domain, path) for domain, path in paths.items() if path is not None}
+        warnings.warn(f"dataset {name!r}: {folder} {_lacking(missing)}", stacklevel=2)
+    parts = {
+        domain: load_path(domain, path, NUM_CLASSES)
+        for domain, path in paths.items()
+        if path is not None
+    }
     whole = joined(name, {domain: _coloured(part) for domain, part in parts.items()})
     note = f"; not here: {', '.join(missing)}" if missing else ""
     return replace(whole, source=f"{', '.join(parts)} in {folder}{note}")
@@ -104,6 +117,8 @@ def holds_like(folder: Path) -> bool:
 def load_like(name: str, folder: Path) -> Dataset:
     """Load stand-ins for Digits-Five: digits of street scenes for SVHN, rendered digits.
 
+    On twins in MNIST and MNIST-M see `load_digits_five`.
+
     Args:
         name: name of the data set.
         folder: folder of the files of MNIST, MNIST-M, USPS and Chars74K.
@@ -114,12 +129,18 @@ def load_like(name: str, folder: Path) -> Dataset:
     from experiments.datasets.rendered import rendered_digits
 
     parts = {
-        one: load_path(one, _required_path(one, folder)) for one in ("mnist", "mnist-m", "usps")
+        one: load_path(one, _required_path(one, folder), NUM_CLASSES)
+        for one in ("mnist", "mnist-m", "usps")
     }
-    parts["scene-digits"] = load_path("scene-digits", folder / SCENE_DIGITS)
+    parts["scene-digits"] = load_path("scene-digits", folder / SCENE_DIGITS, NUM_CLASSES)
     parts["rendered-digits"] = rendered_digits()
     whole = joined(name, {domain: _coloured(part) for domain, part in parts.items()})
     return replace(whole, source=f"stand-ins for Digits-Five in {folder}: {', '.join(parts)}")
+
+
+def _lacking(domains: Sequence[str]) -> str:
+    expected = ", ".join(f"{domain} ({DIGITS[domain].paths[0]})" for domain in domains)
+    return f"lacks the domains {expected}"
 
 
 def _coloured(part: Dataset) -> Dataset:

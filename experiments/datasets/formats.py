@@ -11,7 +11,7 @@ from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.idx import holds_idx, load_idx
 from experiments.datasets.images import from_folder, holds_images, holds_lists, load_lists
 from experiments.datasets.leaf import holds_leaf, load_leaf
-from experiments.datasets.mat import load_mat
+from experiments.datasets.mat import load_libsvm, load_mat
 from experiments.datasets.npz import holds_samples, load_npz
 from experiments.datasets.omniglot import holds_omniglot, load_omniglot
 from experiments.datasets.texts import holds_reviews, holds_tweets, load_reviews, load_tweets
@@ -26,24 +26,26 @@ class Format:
 
     Attributes:
         holds: whether a path is of this format.
-        load: reads it, from the name of the data set and the path.
+        load: reads it, from the name of the data set, the path, and the number of classes if that
+            is known.
     """
 
     holds: Callable[[Path], bool]
-    load: Callable[[str, Path], Dataset]
+    load: Callable[[str, Path, int | None], Dataset]
 
 
 FORMATS = (
     Format(lambda path: path.is_file() and path.suffix == ".npz", load_npz),
     Format(lambda path: path.is_file() and path.suffix == ".mat", load_mat),
+    Format(lambda path: path.is_file() and path.suffix == ".bz2", load_libsvm),
     Format(holds_idx, load_idx),
     Format(holds_cifar, load_cifar),
-    Format(holds_leaf, load_leaf),
-    Format(holds_reviews, load_reviews),
-    Format(holds_tweets, load_tweets),
+    Format(holds_leaf, lambda name, path, _: load_leaf(name, path)),
+    Format(holds_reviews, lambda name, path, _: load_reviews(name, path)),
+    Format(holds_tweets, lambda name, path, _: load_tweets(name, path)),
     Format(holds_lists, load_lists),
-    Format(holds_omniglot, load_omniglot),
-    Format(holds_images, lambda name, path: from_folder(path, name)),
+    Format(holds_omniglot, lambda name, path, _: load_omniglot(name, path)),
+    Format(holds_images, lambda name, path, _: from_folder(path, name)),
 )
 
 
@@ -55,15 +57,18 @@ def readable(path: Path) -> Path | None:
     return archives[0] if len(archives) == 1 else None
 
 
-def load_path(name: str, path: Path) -> Dataset:
+def load_path(name: str, path: Path, num_classes: int | None = None) -> Dataset:
     """Load a file or folder.
 
     Args:
         name: name of the data set.
         path: of the file or folder.
+        num_classes: number of classes of a published data set, one for each sample; by default
+            as many as there are.
 
     Raises:
-        DataError: it does not exist, its format is unknown, or it is corrupt.
+        DataError: it does not exist, its format is unknown, it is corrupt, or its labels are not
+            those of the published data set.
     """
     found = readable(path)
     form = None if found is None else _format(found)
@@ -75,7 +80,13 @@ def load_path(name: str, path: Path) -> Dataset:
             "IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by "
             "class"
         )
-    return form.load(name, found)
+    dataset = form.load(name, found, num_classes)
+    if num_classes is not None and (dataset.num_classes, dataset.label_sets) != (num_classes, None):
+        kind = "classes" if dataset.label_sets is None else "labels, any number for a sample"
+        raise DataError(
+            f"{found}: {name} has {num_classes} classes, got {dataset.num_outputs} {kind}"
+        )
+    return dataset
 
 
 def named_files(folder: Path) -> list[tuple[str, Path]]:

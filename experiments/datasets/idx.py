@@ -10,10 +10,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, check_labels
 
 UNSIGNED_BYTES = 0x08
-MOST_LABELS = 256
+EMNIST_CLASSES = {
+    "balanced": 47,
+    "byclass": 62,
+    "bymerge": 47,
+    "digits": 10,
+    "letters": 26,
+    "mnist": 10,
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ def holds_idx(folder: Path, stems: Stems = MNIST) -> bool:
     )
 
 
-def load_idx(name: str, folder: Path) -> Dataset:
+def load_idx(name: str, folder: Path, num_classes: int | None = None) -> Dataset:
     """Load the four IDX files of a folder.
 
     File names are `train-images-idx3-ubyte`, `train-labels-idx1-ubyte` and the same with `t10k`,
@@ -58,13 +65,18 @@ def load_idx(name: str, folder: Path) -> Dataset:
     Args:
         name: name of the data set.
         folder: folder of the four files.
+        num_classes: number of classes; by default as many as there are.
 
     Raises:
         DataError: a file is missing or corrupt, or the arrays are invalid.
     """
-    train_inputs, train_labels, test_inputs, test_labels = _arrays(folder, MNIST)
+    train_inputs, train_labels, test_inputs, test_labels = _arrays(folder, MNIST, num_classes)
     return Dataset.from_arrays(
-        name, (train_inputs, train_labels), (test_inputs, test_labels), f"IDX files in {folder}"
+        name,
+        (train_inputs, train_labels),
+        (test_inputs, test_labels),
+        f"IDX files in {folder}",
+        num_classes=num_classes,
     )
 
 
@@ -85,12 +97,14 @@ def load_emnist(name: str, folder: Path, split: str, classes: int | None = None)
     """
     first = 1 if split == "letters" else 0
     pairs = []
-    arrays = _arrays(folder, emnist_stems(split))
+    arrays = _arrays(folder, emnist_stems(split), EMNIST_CLASSES[split], first)
+    num_classes = classes or EMNIST_CLASSES[split]
     for images, labels in (arrays[:2], arrays[2:]):
-        kept = labels < first + (classes or MOST_LABELS)
+        kept = labels < first + num_classes
         pairs.append((images[kept].swapaxes(1, 2), labels[kept].astype(np.int64) - first))
     train, test = pairs
-    return Dataset.from_arrays(name, train, test, f"EMNIST {split} in {folder}", highest=255)
+    source = f"EMNIST {split} in {folder}"
+    return Dataset.from_arrays(name, train, test, source, highest=255, num_classes=num_classes)
 
 
 def emnist_stems(split: str) -> Stems:
@@ -98,7 +112,9 @@ def emnist_stems(split: str) -> Stems:
     return Stems(f"emnist-{split}-train", f"emnist-{split}-test")
 
 
-def _arrays(folder: Path, stems: Stems) -> list[NDArray[np.uint8]]:
+def _arrays(
+    folder: Path, stems: Stems, num_classes: int | None, first: int = 0
+) -> list[NDArray[np.uint8]]:
     arrays = []
     for what, stem, axes in stems.parts:
         path = _find(folder, stem, axes)
@@ -107,6 +123,8 @@ def _arrays(folder: Path, stems: Stems) -> list[NDArray[np.uint8]]:
                 f"{folder} lacks the {what}: {stem}-idx{axes}-ubyte or {stem}-idx{axes}-ubyte.gz"
             )
         arrays.append(read_idx(path, axes))
+        if axes == 1:
+            check_labels(str(path), arrays[-1], num_classes, first)
     return arrays
 
 

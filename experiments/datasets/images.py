@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.arrays import GREY_ENDS
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, check_labels
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
-TRAIN_FOLDERS, TEST_FOLDERS = ("train", "training"), ("test", "val", "valid", "validation")
+TRAIN_FOLDERS, TEST_FOLDERS = ("train", "training"), ("test", "testing")
+VALIDATION_FOLDERS = ("val", "valid", "validation")
 RESIZED_AT_ONCE = 4096
 DEEP = ("I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 """Modes in Pillow of grey images of more than 8 bits."""
@@ -113,6 +114,8 @@ def from_folder(
     """Load images of a folder with one subfolder for each class.
 
     Where the folder has a subfolder `train` beside `test` or `val`, the classes are inside these.
+    Images of `val` are training samples where there is a `test`, as validation samples of MedMNIST
+    are, and else the original test set.
     Pixels of 8 bits are scaled as `experiments.datasets.Dataset.from_arrays` says. Where any image
     has more, those of 8 bits are divided by 255 and those of 16 bits by 65,535, and floating-point
     numbers from 0 to 1 are unchanged.
@@ -125,27 +128,31 @@ def from_folder(
         scaled: whether pixels are scaled; otherwise they are kept.
 
     Raises:
-        DataError: there are no images, they differ in size, one cannot be read, or pixels are not
-            in 0 to `highest`, or floating-point numbers not in 0 to 1.
+        DataError: there are no images, they differ in size, one cannot be read, `test` or `val` has
+            classes that `train` lacks, or pixels are not in 0 to `highest`, or floating-point
+            numbers not in 0 to 1.
     """
     folder = Path(folder).expanduser()
     inner = {path.name.lower(): path for path in _folders(folder)}
     train = next((inner[part] for part in TRAIN_FOLDERS if part in inner), folder)
-    tests = [] if train == folder else [inner[part] for part in TEST_FOLDERS if part in inner]
+    names = [] if train == folder else [*TEST_FOLDERS, *VALIDATION_FOLDERS]
+    others = [inner[part] for part in names if part in inner]
     classes = sorted(path.name for path in _folders(train) if _images(path))
     if not classes:
         raise DataError(f"{folder} must hold one subfolder of images for each class, found none")
-    for part in tests[:1]:
+    for part in others:
         unknown = {path.name for path in _folders(part) if _images(path)} - set(classes)
         if unknown:
             raise DataError(f"{part} has classes that {train} lacks: {', '.join(sorted(unknown))}")
-    pairs = [_read(_by_class(part, classes), size) for part in (train, *tests[:1])]
+    learnt = [file for part in (train, *others[1:]) for file in _by_class(part, classes)]
+    pairs = [_read(learnt, size)]
+    pairs += [_read(_by_class(others[0], classes), size)] if others else []
     if highest is None and scaled:
         pairs = _in_unit(pairs, folder)
     return Dataset.from_arrays(
         name or folder.name,
         _stacked(pairs[0]),
-        _stacked(pairs[1]) if tests else None,
+        _stacked(pairs[1]) if others else None,
         f"images in {folder}",
         highest=highest,
         scaled=scaled,
@@ -158,7 +165,7 @@ def holds_lists(folder: Path) -> bool:
     return len(_lists(folder)) == 2
 
 
-def load_lists(name: str, folder: Path) -> Dataset:
+def load_lists(name: str, folder: Path, num_classes: int | None = None) -> Dataset:
     """Load images whose labels stand in lists, as MNIST-M is published.
 
     Each line of `X_train_labels.txt` is a file of the folder `X_train` and its label.
@@ -166,19 +173,22 @@ def load_lists(name: str, folder: Path) -> Dataset:
     Args:
         name: name of the data set.
         folder: folder of two lists and two folders of images.
+        num_classes: number of classes; by default as many as there are.
 
     Raises:
-        DataError: a list or an image is missing or unreadable.
+        DataError: a list or an image is missing or unreadable, or a label is out of range.
     """
     pairs = []
     for path in _lists(folder):
         rows = [line.split() for line in path.read_text("utf-8").splitlines() if line.strip()]
         if not rows or any(len(row) != 2 or not row[1].isdigit() for row in rows):
             raise DataError(f"{path} must have lines of a file name and a label")
+        check_labels(str(path), np.array([int(label) for _, label in rows]), num_classes)
         images = path.with_name(path.name.removesuffix("_labels.txt"))
         pairs.append(_read([(images / file, int(label)) for file, label in rows], None))
     train, test = (_stacked(pair) for pair in _in_unit(pairs, folder))
-    return Dataset.from_arrays(name, train, test, f"images in {folder}", channels="first")
+    source = f"images in {folder}"
+    return Dataset.from_arrays(name, train, test, source, channels="first", num_classes=num_classes)
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,17 +11,19 @@ from pathlib import Path
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.digits import (
     DIGITS,
+    NUM_CLASSES,
     SCENE_DIGITS,
     holds_digits,
     holds_like,
     load_digits_five,
     load_like,
     missing_digits,
+    too_few_digits,
 )
 from experiments.datasets.formats import load_path, readable
 from experiments.datasets.idx import emnist_stems, holds_idx, load_emnist
-from experiments.datasets.leaf import holds_leaf, load_leaf_vectors
-from experiments.datasets.texts import load_reviews, missing_reviews
+from experiments.datasets.leaf import half_leaf, holds_leaf, load_leaf_vectors
+from experiments.datasets.texts import load_amazon, missing_reviews
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,7 @@ class KnownDataset:
         hint: how to obtain it.
         holds: whether a path holds it.
         load: reads it, from its name and the path.
+        incomplete: what a path lacks of it, in words, where it holds too little to be read.
         lacks: domains that a path does not hold.
     """
 
@@ -41,7 +45,8 @@ class KnownDataset:
     hint: str
     holds: Callable[[Path], bool] = lambda path: readable(path) is not None
     load: Callable[[str, Path], Dataset] = load_path
-    lacks: Callable[[Path], tuple[str, ...]] = lambda path: ()
+    incomplete: Callable[[Path], str] = lambda _: ""
+    lacks: Callable[[Path], tuple[str, ...]] = lambda _: ()
 
 
 GLOVE = "glove.6B.300d.txt"
@@ -67,6 +72,7 @@ EMNIST_SPLITS = {
     "mnist": "70,000 handwritten digits, 28x28, 10 classes",
 }
 MEDMNIST = {
+    "chestmnist": "112,120 X-rays of chests, 28x28, 14 labels",
     "pathmnist": "107,180 images of colon tissue, 28x28x3, 9 classes",
     "dermamnist": "10,015 images of skin, 28x28x3, 7 classes",
     "octmnist": "109,309 scans of retinas, 28x28, 4 classes",
@@ -99,31 +105,68 @@ def _emnist(split: str, description: str, classes: int | None = None) -> KnownDa
 
 
 def _medmnist(name: str, description: str) -> KnownDataset:
+    count, kind = description.split()[-2:]
     return KnownDataset(
         description=f"{description} (MedMNIST)",
         paths=(f"{name}.npz", f"medmnist/{name}.npz"),
         hint=f"put {name}.npz of MedMNIST into DATA_DIR",
+        load=partial(_load_labels if kind == "labels" else load_path, num_classes=int(count)),
     )
+
+
+def _load_labels(name: str, path: Path, num_classes: int) -> Dataset:
+    """A data set with any of so many labels for each sample."""
+    dataset = load_path(name, path)
+    if dataset.label_sets is None or dataset.num_outputs != num_classes:
+        raise DataError(
+            f"{path}: labels must be (samples, {num_classes}) of 0 and 1, got "
+            f"{dataset.num_outputs} {'classes' if dataset.label_sets is None else 'labels'}"
+        )
+    return dataset
 
 
 def _digits(name: str) -> KnownDataset:
     domain = DIGITS[name]
+    more = {
+        "svhn": ", with its test file,",
+        "usps": ", or usps.bz2 and usps.t.bz2 of LIBSVM,",
+    }
     return KnownDataset(
         description=f"{domain.description}, 10 classes",
         paths=tuple(f"{folder}{path}" for folder in ("", *DIGIT_FOLDERS) for path in domain.paths),
-        hint=f"put {' or '.join(domain.paths[:2])} into DATA_DIR",
+        hint=f"put {' or '.join(domain.paths[:2])}{more.get(name, '')} into DATA_DIR",
+        load=partial(load_path, num_classes=NUM_CLASSES),
     )
 
 
+def _vector_places(folder: Path) -> list[Path]:
+    """Where word vectors may be: in the folder of LEAF, beside it, and in the data directory."""
+    above = [
+        folder.parents[len(Path(path).parts) - 1]
+        for path in SENT140_PATHS
+        if folder.parts[-len(Path(path).parts) :] == Path(path).parts
+    ]
+    return list(dict.fromkeys([folder, folder.parent, *above]))
+
+
 def _vectors_of(folder: Path) -> Path | None:
-    places = (folder / GLOVE, folder.parent / GLOVE)
+    places = (place / GLOVE for place in _vector_places(folder))
     return next((path for path in places if path.is_file()), None)
+
+
+def _without_vectors(folder: Path) -> str:
+    if not holds_leaf(folder):
+        return half_leaf(folder)
+    if _vectors_of(folder) is not None:
+        return ""
+    places = _vector_places(folder)
+    return f"{folder} is there, but {GLOVE} is not in {' nor in '.join(map(str, places))}"
 
 
 def _load_vectors(name: str, folder: Path) -> Dataset:
     vectors = _vectors_of(folder)
     if vectors is None:
-        raise DataError(f"{folder} and {folder.parent} lack {GLOVE}")
+        raise DataError(_without_vectors(folder))
     return load_leaf_vectors(name, folder, vectors)
 
 
@@ -134,11 +177,13 @@ KNOWN: Mapping[str, KnownDataset] = {
         description="70,000 images of clothing, 28x28, 10 classes",
         paths=("fashion-mnist", "FashionMNIST/raw"),
         hint=f"apt-get install dataset-fashion-mnist, or {IDX_FILES} DATA_DIR/fashion-mnist",
+        load=partial(load_path, num_classes=10),
     ),
     "mnist": KnownDataset(
         description="70,000 handwritten digits, 28x28, 10 classes",
         paths=("mnist", "MNIST/raw"),
         hint=f"{IDX_FILES} DATA_DIR/mnist, or mnist.npz (x_train, y_train, ...) into DATA_DIR",
+        load=partial(load_path, num_classes=10),
     ),
     **{f"emnist-{split}": _emnist(split, text) for split, text in EMNIST_SPLITS.items()},
     "emnist-a-j": _emnist("letters", "the letters a to j of EMNIST, 28x28, 10 classes", 10),
@@ -146,6 +191,7 @@ KNOWN: Mapping[str, KnownDataset] = {
         description="60,000 photographs, 32x32x3, 10 classes",
         paths=("cifar-10-batches-py", "cifar-10-batches-bin", "cifar-10", "cifar10.npz"),
         hint="put the folder cifar-10-batches-py or cifar-10-batches-bin into DATA_DIR",
+        load=partial(load_path, num_classes=10),
     ),
     **{name: _medmnist(name, text) for name, text in MEDMNIST.items()},
     **{name: _digits(name) for name in DIGITS if name != "mnist"},
@@ -156,6 +202,7 @@ KNOWN: Mapping[str, KnownDataset] = {
         "two of them, into DATA_DIR/digits-five",
         holds=holds_digits,
         load=load_digits_five,
+        incomplete=too_few_digits,
         lacks=missing_digits,
     ),
     "digits-five-like": KnownDataset(
@@ -169,14 +216,14 @@ KNOWN: Mapping[str, KnownDataset] = {
         description="8,000 reviews of four domains as 5,000 TF-IDF terms, 2 classes",
         paths=REVIEW_PATHS,
         hint=REVIEW_HINT,
-        load=load_reviews,
+        load=load_amazon,
         lacks=missing_reviews,
     ),
     "amazon-review-hashed": KnownDataset(
         description="8,000 reviews of four domains as 5,000 hashed terms, 2 classes",
         paths=REVIEW_PATHS,
         hint=REVIEW_HINT,
-        load=partial(load_reviews, features="hashed"),
+        load=partial(load_amazon, features="hashed"),
         lacks=missing_reviews,
     ),
     "femnist": KnownDataset(
@@ -184,12 +231,14 @@ KNOWN: Mapping[str, KnownDataset] = {
         paths=("femnist", "leaf/data/femnist", "data/femnist"),
         hint=LEAF_FILES.format("femnist"),
         holds=holds_leaf,
+        incomplete=half_leaf,
     ),
     "sent140": KnownDataset(
         description="tweets by user (LEAF) as 25 word numbers, 2 classes",
         paths=SENT140_PATHS,
         hint=LEAF_FILES.format("sent140"),
         holds=holds_leaf,
+        incomplete=half_leaf,
     ),
     "sent140-glove": KnownDataset(
         description="tweets by user (LEAF) as 25 word vectors of 300 numbers, 2 classes",
@@ -197,6 +246,7 @@ KNOWN: Mapping[str, KnownDataset] = {
         hint=f"{LEAF_FILES.format('sent140')}, and {GLOVE} into DATA_DIR",
         holds=lambda path: holds_leaf(path) and _vectors_of(path) is not None,
         load=_load_vectors,
+        incomplete=_without_vectors,
     ),
     "sentiment140": KnownDataset(
         description="tweets as 25 word numbers, 2 classes",
@@ -204,3 +254,16 @@ KNOWN: Mapping[str, KnownDataset] = {
         hint="put training.1600000.processed.noemoticon.csv into DATA_DIR",
     ),
 }
+SIZED = re.compile(r"(\w+mnist(?:3d)?)_(64|128|224)")
+"""Names of MedMNIST with the height and width of larger images."""
+
+
+def known_dataset(name: str) -> KnownDataset | None:
+    """The data set of a name, also that of MedMNIST with larger images; None if it is unknown."""
+    sized = SIZED.fullmatch(name)
+    if name in KNOWN or sized is None or sized[1] not in MEDMNIST:
+        return KNOWN.get(name)
+    small, side = MEDMNIST[sized[1]], sized[2]
+    if sized[1].endswith("3d") and side != "64":
+        return None
+    return _medmnist(name, re.sub(r"\b28(x28)+", lambda size: size[0].replace("28", side), small))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,16 @@ TEXT = 4
 def holds_leaf(folder: Path) -> bool:
     """Whether a folder holds JSON files of LEAF: `train` and `test`, or `all_data`."""
     return _parts(folder) is not None
+
+
+def half_leaf(folder: Path) -> str:
+    """Which of `train` and `test` a folder lacks, in words, where it has the other one."""
+    for names in PARTS[:2]:
+        lacking = [name for name in names if name and not any((folder / name).glob("*.json"))]
+        if len(lacking) == 1 and _parts(folder) is None:
+            (other,) = set(names) - set(lacking)
+            return f"{folder} has JSON files in {other}, but none in {lacking[0]}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,11 @@ def _femnist(name: str, samples: Samples) -> Dataset:
         raise DataError(
             f"{samples.source}: images must be lists of 784 numbers: {error}"
         ) from error
+    if images.size and not (images.min() >= 0 and images.max() <= 1):
+        raise DataError(
+            f"{samples.source}: pixels must be 0 to 1, as LEAF writes them, got {images.min():g} "
+            f"to {images.max():g}"
+        )
     return Dataset(
         name=name,
         inputs=images,
@@ -172,9 +187,25 @@ def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
             raise DataError(
                 f"{path} must be a JSON file of LEAF with user_data: {error}"
             ) from error
+        _check_stated(path, content, {user: len(y) for user, (_, y) in by_user.items()})
         for user, (x, y) in by_user.items():
             if len(x) != len(y):
                 raise DataError(f"{path}: user {user!r} has {len(x)} inputs and {len(y)} labels")
             before = found.get(user, ([], []))
             found[user] = (before[0] + x, before[1] + y)
     return found
+
+
+def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+    """Compare `users` and `num_samples` of a file, where it has them, with the samples."""
+    users = content.get("users", list(sizes))
+    counts = content.get("num_samples", [sizes.get(user) for user in users])
+    stated = dict(zip(users, counts, strict=False))
+    if len(users) != len(counts) or stated != sizes:
+        differ = [user for user in (*sizes, *stated) if stated.get(user) != sizes.get(user)]
+        shown = f": {differ[0]!r} has {sizes.get(differ[0], 0)}" if differ else ""
+        raise DataError(
+            f"{path}: users and num_samples must agree with user_data, got {len(users)} users, "
+            f"{len(counts)} numbers, and samples of {len(sizes)}{shown}"
+            + (f" in place of {stated.get(differ[0], 0)}" if differ else "")
+        )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, check_labels
 from experiments.datasets.images import channels_first, decoded
 
 TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
@@ -19,6 +19,7 @@ MEDICAL_KEYS = tuple(
     f"{part}_{what}" for part in ("train", "val", "test") for what in ("images", "labels")
 )
 JPEG_KEYS = ("jpeg", "offsets", "label", "is_train")
+LABEL_KEYS = ("y_train", "y_test", "y", "train_labels", "val_labels", "test_labels", "label")
 OPTION_KEYS = ("highest", "scaled", "channels")
 """Keywords of `Dataset.from_arrays`."""
 
@@ -33,7 +34,7 @@ def holds_samples(path: Path) -> bool:
     return any(set(keys) <= held for keys in (TRAIN_KEYS, WHOLE_KEYS, MEDICAL_KEYS, JPEG_KEYS))
 
 
-def load_npz(name: str, path: Path) -> Dataset:
+def load_npz(name: str, path: Path, num_classes: int | None = None) -> Dataset:
     """Load an archive, and the writers of its samples if NAME_train_writers.npz exists.
 
     That file, and NAME_test_writers.npz if there is a test set, hold one array `writer`, as in
@@ -41,7 +42,8 @@ def load_npz(name: str, path: Path) -> Dataset:
 
     The archive holds `x_train`, `y_train` and optionally `x_test`, `y_test`; or `x`, `y` without a
     test set; or the arrays of MedMNIST (Yang et al., 2023), whose validation samples follow those
-    of training; or images as `jpeg` (bytes one after the other), `offsets`, `label`, `is_train`.
+    of training, and whose labels are one class or a row of 0 and 1 for each sample; or images as
+    `jpeg` (bytes one after the other), `offsets`, `label`, `is_train`.
 
     Beside `x_train` or `x` it may hold `highest`, `scaled` or `channels`, which say how the inputs
     are read, see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
@@ -50,19 +52,24 @@ def load_npz(name: str, path: Path) -> Dataset:
     Args:
         name: name of the data set.
         path: the `.npz` file.
+        num_classes: number of classes; by default as many as there are.
 
     Raises:
         DataError: the file is corrupt, lacks an array or holds pickled objects, or the arrays are
             invalid.
     """
     arrays = _arrays(path)
-    if set(MEDICAL_KEYS) <= set(arrays):
-        return _medical(name, path, arrays)
+    for key in arrays.keys() & set(LABEL_KEYS):
+        if arrays[key].shape[1:] in ((), (1,)):
+            check_labels(f"{path}, {key}", arrays[key], num_classes)
+    if set(MEDICAL_KEYS) & set(arrays):
+        return _medical(name, path, arrays, num_classes)
     if set(JPEG_KEYS) <= set(arrays):
-        return _of_jpeg(name, path, arrays)
+        return _of_jpeg(name, path, arrays, num_classes)
     if set(WHOLE_KEYS) <= set(arrays) and "x_train" not in arrays:
         train = arrays["x"], arrays["y"]
-        return Dataset.from_arrays(name, train, None, str(path), **_options(path, arrays))
+        options = {"num_classes": num_classes, **_options(path, arrays)}
+        return Dataset.from_arrays(name, train, None, str(path), **options)
     missing = [key for key in TRAIN_KEYS if key not in arrays]
     if missing or len(arrays.keys() & set(TEST_KEYS)) == 1:
         missing = missing or [key for key in TEST_KEYS if key not in arrays]
@@ -72,7 +79,8 @@ def load_npz(name: str, path: Path) -> Dataset:
         )
     test = (arrays["x_test"], arrays["y_test"]) if "x_test" in arrays else None
     train = arrays["x_train"], arrays["y_train"]
-    dataset = Dataset.from_arrays(name, train, test, str(path), **_options(path, arrays))
+    options = {"num_classes": num_classes, **_options(path, arrays)}
+    dataset = Dataset.from_arrays(name, train, test, str(path), **options)
     return replace(dataset, writers=_writers(path, has_test=test is not None))
 
 
@@ -87,23 +95,31 @@ def _options(path: Path, arrays: dict[str, NDArray[np.generic]]) -> dict[str, An
     return {key: array.item() for key, array in options.items()}
 
 
-def _medical(name: str, path: Path, arrays: dict[str, NDArray[np.generic]]) -> Dataset:
+def _medical(
+    name: str, path: Path, arrays: dict[str, NDArray[np.generic]], num_classes: int | None
+) -> Dataset:
+    missing = [key for key in MEDICAL_KEYS if key not in arrays]
+    if missing:
+        raise DataError(f"{path} holds arrays of MedMNIST, but lacks {', '.join(missing)}")
     pairs = []
     for part in ("train", "val", "test"):
         images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
-        if labels.ndim != 2 or labels.shape[1] != 1:
+        if labels.ndim != 2:
             raise DataError(
-                f"{path}: {part}_labels must be (samples, 1), one class for each sample, "
-                f"got {labels.shape}"
+                f"{path}: {part}_labels must be (samples, 1), one class for each sample, or "
+                f"(samples, labels) of 0 and 1, got {labels.shape}"
             )
         is_volume = images.ndim == 4 and images.shape[-1] == images.shape[1]
-        pairs.append((images[:, None] if is_volume else images, labels[:, 0]))
+        targets = labels[:, 0] if labels.shape[1] == 1 else labels
+        pairs.append((images[:, None] if is_volume else images, targets))
     (images, labels), (more_images, more_labels), test = pairs
     train = np.concatenate([images, more_images]), np.concatenate([labels, more_labels])
-    return Dataset.from_arrays(name, train, test, str(path), highest=255)
+    return Dataset.from_arrays(name, train, test, str(path), highest=255, num_classes=num_classes)
 
 
-def _of_jpeg(name: str, path: Path, arrays: dict[str, NDArray[np.generic]]) -> Dataset:
+def _of_jpeg(
+    name: str, path: Path, arrays: dict[str, NDArray[np.generic]], num_classes: int | None
+) -> Dataset:
     content, offsets = arrays["jpeg"].astype(np.uint8).tobytes(), arrays["offsets"].astype(np.int64)
     labels, is_train = arrays["label"], arrays["is_train"].astype(bool)
     if len(offsets) != len(labels) + 1 or is_train.shape != labels.shape:
@@ -116,7 +132,13 @@ def _of_jpeg(name: str, path: Path, arrays: dict[str, NDArray[np.generic]]) -> D
     test = (images[~is_train], labels[~is_train]) if not is_train.all() else None
     train = images[is_train], labels[is_train]
     return Dataset.from_arrays(
-        name, train, test, f"JPEG images of {path}", highest=255, channels="first"
+        name,
+        train,
+        test,
+        f"JPEG images of {path}",
+        highest=255,
+        channels="first",
+        num_classes=num_classes,
     )
 
 

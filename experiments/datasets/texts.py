@@ -7,9 +7,10 @@ import gzip
 import io
 import json
 import re
+import warnings
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,8 @@ TERMS = 5000
 WORDS, LENGTH = 10_000, 25
 """Numbers that words are hashed to, and words of a tweet that are read."""
 WORD = re.compile(r"[\w']+|[.,!?;]")
-REVIEW = re.compile(r"<review_text>(.*?)</review_text>", re.DOTALL)
+OPENING = "<review_text>"
+REVIEW = re.compile(OPENING + r"(.*?)</review_text>", re.DOTALL)
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
 LABELS = {"negative": 0, "positive": 1}
 
@@ -44,16 +46,21 @@ def holds_reviews(path: Path) -> bool:
 
 
 def missing_reviews(path: Path) -> tuple[str, ...]:
-    """Domains of AmazonReview that a file or folder of reviews lacks.
-
-    Names only begin like those of the domains in some editions: `kitchen_&_housewares`.
-    """
+    """Domains of AmazonReview that a file or folder of reviews lacks."""
     if path.is_dir():
         held = [inner.name for inner in path.iterdir() if inner.is_dir()]
     elif holds_reviews(path):
         held = sorted({review.domain for review in _of_lines(path)})
     else:
         return ()
+    return _absent(held)
+
+
+def _absent(held: Collection[str]) -> tuple[str, ...]:
+    """Domains that are not held; names only begin like theirs in some editions.
+
+    Such a name is `kitchen_&_housewares`.
+    """
     return tuple(one for one in DOMAINS if not any(name.startswith(one) for name in held))
 
 
@@ -88,6 +95,25 @@ def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Datase
     )
 
 
+def load_amazon(name: str, path: Path, features: Features = "tf-idf") -> Dataset:
+    """Load the reviews of the four domains of AmazonReview; warns of those that are not there.
+
+    Args:
+        name: name of the data set.
+        path: see `load_reviews`.
+        features: see `load_reviews`.
+
+    Raises:
+        DataError: a file is missing or corrupt.
+    """
+    reviews = load_reviews(name, path, features)
+    missing = _absent(reviews.domain_names)
+    if not missing:
+        return reviews
+    warnings.warn(f"dataset {name!r}: {path} lacks the domains {', '.join(missing)}", stacklevel=2)
+    return replace(reviews, source=f"{reviews.source}; not here: {', '.join(missing)}")
+
+
 def holds_tweets(path: Path) -> bool:
     """Whether a file holds labelled tweets, `.tsv`, `.tsv.gz` or the `.csv` of Sentiment140."""
     return path.is_file() and path.name.endswith((".tsv", ".tsv.gz", ".noemoticon.csv"))
@@ -106,7 +132,11 @@ def load_tweets(name: str, path: Path) -> Dataset:
     """
     lines = _text(path, "latin-1" if path.suffix == ".csv" else "utf-8")
     if path.suffix == ".csv":
-        rows = [(row[0], row[5], row[4]) for row in csv.reader(io.StringIO(lines)) if len(row) == 6]
+        read = [row for row in csv.reader(io.StringIO(lines)) if row]
+        odd = next((number for number, row in enumerate(read, start=1) if len(row) != 6), None)
+        if odd is not None:
+            raise DataError(f"{path}, tweet {odd}: must have 6 fields, got {len(read[odd - 1])}")
+        rows = [(row[0], row[5], row[4]) for row in read]
     else:
         parts = (line.partition("\t") for line in lines.split("\n") if line)
         rows = [(label, text, "") for label, _, text in parts]
@@ -232,15 +262,30 @@ def _of_folders(folder: Path) -> Iterable[_Review]:
             if not path.is_file():
                 raise DataError(f"{domain} lacks {path.name}")
             content = _text(path, "latin-1")
-            found = REVIEW.findall(content) or map(_of_counts, content.splitlines())
-            yield from (_Review(domain.name, text.strip(), label) for text in found)
+            found = REVIEW.findall(content)
+            cut = "<review>" in content and not content.rstrip().endswith("</review>")
+            if cut or len(found) != content.count(OPENING):
+                raise DataError(f"{path} is truncated: a review has no end")
+            texts = found or _of_counts(path, content, kind)
+            if not texts:
+                raise DataError(f"{path} holds no reviews")
+            yield from (_Review(domain.name, text.strip(), label) for text in texts)
 
 
-def _of_counts(line: str) -> str:
-    """The terms of a line `term:count ... #label#:positive`, as often as they occur."""
-    pairs = (pair.rpartition(":") for pair in line.split())
-    counts = [(term, count) for term, _, count in pairs if term != "#label#" and count.isdigit()]
-    return " ".join(" ".join([term] * int(count)) for term, count in counts)
+def _of_counts(path: Path, content: str, kind: str) -> list[str]:
+    """Terms of lines `term:count ... #label#:positive`, as often as they occur."""
+    texts = []
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
+        *pairs, label = line.split()
+        if label != f"#label#:{kind}":
+            raise DataError(f"{path}, line {number}: must end with #label#:{kind}, got {label!r}")
+        counts = ((term, count) for term, _, count in (pair.rpartition(":") for pair in pairs))
+        texts.append(
+            " ".join(" ".join([term] * int(count)) for term, count in counts if count.isdigit())
+        )
+    return texts
 
 
 def _text(path: Path, encoding: str = "utf-8") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -141,7 +142,11 @@ def by_domain(
 ) -> Partition:
     """A group of clients for each source domain: Feature (K, C / K) of BCFL.
 
-    The samples of a domain are divided evenly at random among the clients of its group.
+    The samples of a domain are divided evenly at random among the clients of its group. By
+    default original training and test samples of a domain are pooled, and each client's are split
+    again. Where domains show the same things, as MNIST-M shows the digits of MNIST, a test image of
+    one may then have its twin among the training images of the other; `native_test = true` keeps
+    the original division, and holds out `test_fraction` where a domain has none.
 
     Args:
         dataset: data set of several domains, such as Digits-Five; each sample is used once.
@@ -163,6 +168,8 @@ def by_domain(
     if dataset.domains is None:
         raise ValueError(f"dataset {dataset.name!r} has no domains, such as Digits-Five has")
     sizes = members(clients, len(names), group_sizes)
+    native = np.arange(len(dataset)) >= len(dataset) - dataset.num_native_test
+    tests: list[Indices] = []
     shares: list[Indices] = []
     for domain, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
         rows = np.flatnonzero(dataset.domains == domain)
@@ -172,7 +179,13 @@ def by_domain(
                 f"{size * split.min_samples} samples, it has {len(rows)}"
             )
         mixed = generator(seed, "partition", "domain", name).permutation(rows)
-        shares += np.split(mixed, np.cumsum(evenly(len(rows), size))[:-1])
+        parts = np.split(mixed, np.cumsum(evenly(len(rows), size))[:-1])
+        shares += parts
+        has_tests = native[rows].any()
+        tests += [rows[native[rows]]] if has_tests else [p[: split.num_test(len(p))] for p in parts]
+    if split.native_test:
+        own = replace(split, native_test=False)
+        assembly = replace(assembly, split=own, test_rows=np.concatenate(tests))
     labels = np.repeat(np.arange(len(names)), sizes).tolist()
     return assembly.build(dataset, shares, labels)
 

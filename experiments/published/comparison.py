@@ -186,6 +186,9 @@ def measured_table(comparison: Comparison) -> dict[str, Any]:
         "scale": comparison.scale,
         "differences": {"paper": table.paper_scale, "small": table.small_scale},
         "notes": list(table.notes),
+        "data": [
+            dict(data) for data in distinct(d for line in comparison.lines for d in line.data)
+        ],
         "data_not_here": {name: list(names) for name, names in comparison.missing.items()},
         "known_broken": [broken.reason for broken in table.broken],
         "lines": [_plain(line) for line in comparison.lines],
@@ -212,7 +215,6 @@ def _plain(line: Line) -> dict[str, Any]:
         "options": dict(line.row.options),
         "seeds": list(line.seeds),
         "seconds": line.seconds,
-        "data": [dict(data) for data in line.data],
         "metrics": cells,
         "errors": list(line.errors),
     }

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 
 from experiments.config.variants import flattened
 from experiments.published.comparison import Cell, Comparison, Line, measured_table
 from experiments.published.data import Described, distinct, is_alike, remark
-from experiments.published.table import SMALL, UNKNOWN
+from experiments.published.latex import MARKS, latex, sides_of
+from experiments.published.table import SMALL
 from experiments.runs.files import write_aside
 
-MARKS = "abcdefghijklmnopqrstuvwxyz"
-_LATEX = {
-    "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "±": r"$\pm$", "–": "--", "α": r"$\alpha$",
-    "×": r"$\times$", "Δ": r"$\Delta$",
-}  # fmt: skip
+BOLD = (
+    "Bold: better than every other method of its column, by paired Wilcoxon tests over seeds "
+    "(Holm, level 0.05)"
+)
 
 
 def write(comparison: Comparison, folder: Path) -> list[Path]:
@@ -33,7 +32,7 @@ def write(comparison: Comparison, folder: Path) -> list[Path]:
     """
     content = {
         "md": markdown(comparison),
-        "tex": latex(comparison),
+        "tex": latex(comparison, list(remarks(comparison))),
         "json": json.dumps(measured_table(comparison), indent=1, ensure_ascii=False) + "\n",
     }
     paths = [folder / f"{comparison.scale}.{suffix}" for suffix in content]
@@ -64,8 +63,7 @@ def in_columns(lines: Sequence[Line]) -> Iterator[str]:
     Args:
         lines: methods of columns of one table, at least one.
     """
-    printed = any(cell.printed.text != UNKNOWN for line in lines for cell in line.cells)
-    sides = ("theirs", "ours") if printed else ("ours",)
+    sides = sides_of(lines)
     heads = [f"{cell.metric.name} {whose}" for cell in lines[0].cells for whose in sides]
     yield f"| column | method | {' | '.join(heads)} | seeds |"
     yield f"|---|---|{'---:|' * len(heads)}---:|"
@@ -77,40 +75,6 @@ def in_columns(lines: Sequence[Line]) -> Iterator[str]:
 def _pair(cell: Cell) -> tuple[str, str]:
     marks = "".join(f"<sup>{MARKS[i]}</sup>" for i in cell.broken)
     return f"{cell.printed.text}{marks}", f"**{cell.ours}**" if cell.best else cell.ours
-
-
-def latex(comparison: Comparison) -> str:
-    r"""The same as a LaTeX table (booktabs): a block for each column, a clear best in bold."""
-    table, metrics = comparison.table, comparison.table.metrics
-    width = 2 * len(metrics) + 1
-    names = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_escaped(metric.name)}}}" for metric in metrics)
-    lines = [
-        rf"\begin{{tabular}}{{l{'rr' * len(metrics)}}}",
-        r"\toprule",
-        rf"Method & {names} \\",
-        f"& {' & '.join(['theirs & ours'] * len(metrics))} " + r"\\",
-    ]
-    for title, block in groupby(comparison.lines, key=lambda line: line.column.title):
-        heading = rf"\multicolumn{{{width}}}{{l}}{{{_escaped(title)}}} \\"
-        lines += [r"\midrule", heading, *map(_latex_line, block)]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    comments = [f"% {table.name}: {table.item}. {table.paper}. {table.caption}"]
-    comments += [f"% {note}" for note in remarks(comparison)]
-    return "\n".join([*comments, *lines, ""])
-
-
-def _latex_line(line: Line) -> str:
-    cells = [_escaped(line.row.name)]
-    for cell in line.cells:
-        marks = "".join(f"$^{{{MARKS[i]}}}$" for i in cell.broken)
-        ours = _escaped(cell.ours)
-        best = rf"\textbf{{{ours}}}" if cell.best else ours
-        cells += [f"{_escaped(cell.printed.text)}{marks}", best]
-    return f"{' & '.join(cells)} " + r"\\"
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def remarks(comparison: Comparison) -> Iterator[str]:
@@ -125,6 +89,8 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield from table.notes
     yield from _on_grids(comparison)
     yield from _on_faults(comparison)
+    if any(cell.best for line in comparison.lines for cell in line.cells):
+        yield BOLD
     yield from _on_data(comparison)
     for name, missing in comparison.missing.items():
         yield f"Data not here for column `{name}`: {', '.join(missing)}"

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 
 from experiments.published.comparison import Comparison, Line
 from experiments.published.formats import in_columns, remarks
+from experiments.published.reading import left_out
 from experiments.published.table import UNKNOWN
 from experiments.runs.files import write_aside
 
@@ -62,6 +63,7 @@ def overview(comparisons: Sequence[Comparison]) -> str:
         comparisons: of all tables, by paper.
     """
     lines = [TITLE, "", _agreement(comparisons), "", INTRODUCTION]
+    absent = left_out()
     for paper, group in _by_paper(comparisons).items():
         lines += [f"## {group[0].table.paper}", ""]
         if any(comparison.has_results for comparison in group):
@@ -72,6 +74,9 @@ def overview(comparisons: Sequence[Comparison]) -> str:
             *map(_summary, group),
             "",
         ]
+        reasons = [entry for entry in absent if entry.names[0].startswith(f"{paper}/")]
+        if reasons:
+            lines += ["Not here:", "", *(f"- {each.items}: {each.reason}" for each in reasons), ""]
     return "\n".join(lines)
 
 

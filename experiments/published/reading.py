@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -22,6 +22,7 @@ from experiments.published.table import (
 )
 
 FOLDER = Path(__file__).parent
+LEFT_OUT = "left-out.toml"
 _LAST = 10**9
 Part = TypeVar("Part")
 _PARTS: Mapping[str, type] = {
@@ -43,27 +44,56 @@ def names() -> tuple[str, ...]:
     return tuple(sorted((path.as_posix() for path in paths), key=_in_order))
 
 
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """Tables or figures of a paper that are not here.
+
+    Attributes:
+        names: as they would be called, in lower case.
+        items: their numbers in the paper.
+        reason: why they are not here.
+    """
+
+    names: tuple[str, ...]
+    items: str
+    reason: str
+
+
+def left_out() -> tuple[LeftOut, ...]:
+    """The tables and figures of the papers that are not here, and why."""
+    path = FOLDER / LEFT_OUT
+    table = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return tuple(_section(LeftOut, entry, "[[left_out]]") for entry in table.get("left_out", ()))
+
+
 def chosen(given: Sequence[str]) -> tuple[str, ...]:
     """Names of the tables that are meant.
 
     Args:
-        given: names such as `bcfl/1`, several joined by commas, or papers such as `bcfl`.
+        given: names such as `bcfl/1`, in lower or upper case, several joined by commas, or papers
+            such as `bcfl`.
 
     Raises:
-        UnknownTableError: there is none of a name; the message has the nearest.
+        UnknownTableError: there is none of a name; the message says why, or has the nearest.
     """
     known = names()
     papers = dict.fromkeys(name.partition("/")[0] for name in known)
     found: list[str] = []
-    for name in (part.strip() for text in given for part in text.split(",")):
+    for name in (part.strip().lower() for text in given for part in text.split(",")):
         if name in papers:
             found += [table for table in known if table.startswith(f"{name}/")]
         elif name in known:
             found.append(name)
         else:
-            hint = nearest(name, [*known, *papers])
-            raise UnknownTableError(f"unknown table {name!r}.{hint} All: bcfl reproduce")
+            raise UnknownTableError(_not_here(name, [*known, *papers]))
     return tuple(dict.fromkeys(found))
+
+
+def _not_here(name: str, known: Sequence[str]) -> str:
+    for entry in left_out():
+        if name in entry.names:
+            return f"{name!r} is not here ({entry.items}): {entry.reason}"
+    return f"unknown table {name!r}.{nearest(name, known)} All: bcfl reproduce"
 
 
 def load(name: str | Path) -> PublishedTable:

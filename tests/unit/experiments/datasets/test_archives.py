@@ -18,39 +18,71 @@ def medical(shape, classes=3, **changes):
     for part, size in SIZES.items():
         arrays[f"{part}_images"] = rng.integers(0, 256, (size, *shape), dtype=np.uint8)
         arrays[f"{part}_labels"] = (np.arange(size) % classes)[:, None]
-    return arrays | changes
+    return {key: array for key, array in (arrays | changes).items() if array is not None}
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "expected"),
-    [
-        ("pathmnist", (28, 28, 3), (3, 28, 28)),
-        ("tissuemnist", (28, 28), (1, 28, 28)),
-        ("organmnist3d", (28, 28, 28), (1, 28, 28, 28)),
-    ],
-)
-def test_medmnist(tmp_path, name, shape, expected):
-    arrays = medical(shape)
+COLOURED = {"path": 9, "derma": 7, "retina": 5, "blood": 8}
+GREY = {"oct": 4, "pneumonia": 2, "breast": 2, "tissue": 8, "organa": 11, "organc": 11}
+GREY |= {"organs": 11}
+VOLUMES = {"organ": 11, "nodule": 2, "adrenal": 2, "fracture": 3, "vessel": 2, "synapse": 2}
+MEDICAL = [
+    *((f"{name}mnist", (28, 28, 3), (3, 28, 28), many) for name, many in COLOURED.items()),
+    *((f"{name}mnist", (28, 28), (1, 28, 28), many) for name, many in GREY.items()),
+    *((f"{name}mnist3d", (28,) * 3, (1, 28, 28, 28), many) for name, many in VOLUMES.items()),
+    ("pathmnist_64", (64, 64, 3), (3, 64, 64), 9),
+    ("octmnist_128", (128, 128), (1, 128, 128), 4),
+    ("organsmnist_224", (224, 224), (1, 224, 224), 11),
+    ("nodulemnist3d_64", (64, 64, 64), (1, 64, 64, 64), 2),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "expected", "classes"), MEDICAL)
+def test_medmnist(tmp_path, name, shape, expected, classes):
+    arrays = medical(shape, 2)
     np.savez(tmp_path / f"{name}.npz", **arrays)
     found = datasets.load(name, data_dir=tmp_path)
-    assert (len(found), found.num_native_test, found.num_classes) == (27, 9, 3)
+    assert (len(found), found.num_native_test, found.num_classes) == (27, 9, classes)
     assert found.input_shape == expected
     last = arrays["val_images"][-1] / 255
     kept = found.inputs[17] if len(shape) < 3 or shape[-1] != 3 else np.moveaxis(last, 2, 0)
     np.testing.assert_allclose(found.inputs[17], kept.reshape(expected), atol=1e-6)
     np.testing.assert_allclose(found.inputs[17].mean(), last.mean(), atol=1e-5)
-    assert found.targets.tolist() == [
-        *(np.arange(12) % 3),
-        *(np.arange(6) % 3),
-        *(np.arange(9) % 3),
-    ]
+    assert found.targets.tolist() == [n % 2 for size in SIZES.values() for n in range(size)]
+    info = {info.name: info for info in datasets.available(tmp_path)}[name]
+    assert info.found
+    assert f"{'x'.join(map(str, shape))}, {classes} classes" in info.description
 
 
 def test_medmnist_with_several_labels_a_sample(tmp_path):
-    labels = np.zeros((12, 14), dtype=np.uint8)
-    np.savez(tmp_path / "chestmnist.npz", **medical((28, 28), train_labels=labels))
-    with pytest.raises(DataError, match=r"train_labels must be \(samples, 1\).*got \(12, 14\)"):
+    rng = np.random.default_rng(0)
+    labels = {f"{part}_labels": rng.integers(0, 2, (size, 14)) for part, size in SIZES.items()}
+    for name, side in (("chestmnist", 28), ("chestmnist_64", 64)):
+        np.savez(tmp_path / f"{name}.npz", **medical((side, side), **labels))
+        chest = datasets.load(name, data_dir=tmp_path)
+        assert (chest.num_outputs, chest.num_native_test) == (14, 9)
+        np.testing.assert_array_equal(
+            chest.labelled(chest.targets), np.concatenate(list(labels.values()))
+        )
+    np.savez(tmp_path / "pathmnist.npz", **medical((28, 28, 3), **labels))
+    with pytest.raises(DataError, match=r"pathmnist has 9 classes, got 14 labels, any number"):
+        datasets.load("pathmnist", data_dir=tmp_path)
+    np.savez(tmp_path / "chestmnist.npz", **medical((28, 28)))
+    with pytest.raises(DataError, match=r"labels must be \(samples, 14\) of 0 and 1"):
         datasets.load("chestmnist", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"test_images": None, "test_labels": None}, "lacks test_images, test_labels"),
+        ({"val_labels": np.full((6, 1), 9)}, r"pathmnist\.npz, val_labels: labels must be 0 to 8"),
+        ({"train_labels": np.zeros(12, dtype=int)}, r"train_labels must be \(samples, 1\)"),
+    ],
+)
+def test_medmnist_with_other_arrays(tmp_path, changes, message):
+    np.savez(tmp_path / "pathmnist.npz", **medical((28, 28, 3), **changes))
+    with pytest.raises(DataError, match=message):
+        datasets.load("pathmnist", data_dir=tmp_path)
 
 
 def test_samples_without_a_split(tmp_path, images):

@@ -51,6 +51,20 @@ def test_a_batch_that_is_missing_or_damaged(written):
     path.unlink()
     with pytest.raises(DataError, match="lacks data_batch_4"):
         datasets.load(written)
+    next(written.glob("data_batch_1*")).unlink()
+    with pytest.raises(DataError, match="lacks data_batch_1"):
+        datasets.load("cifar-10", written.parent)
+
+
+def test_a_label_that_cifar_10_does_not_have(tmp_path):
+    folder = tmp_path / "cifar-10-batches-bin"
+    folder.mkdir()
+    for name in BATCHES:
+        records = np.zeros((10, 3073), dtype=np.uint8)
+        records[:, 0] = np.arange(10) + (name == "data_batch_3")
+        (folder / f"{name}.bin").write_bytes(records.tobytes())
+    with pytest.raises(DataError, match=r"data_batch_3\.bin: labels must be 0 to 9, got 10"):
+        datasets.load("cifar-10", tmp_path)
 
 
 class Harmful:

@@ -136,6 +136,15 @@ def test_huggingface():
         datasets.from_huggingface(Splits(test=table(2)))
 
 
+def test_validation_samples_of_huggingface_are_training_samples_beside_a_test_set():
+    splits = Splits(train=table(4), validation=table(3), test=table(2))
+    found = datasets.from_huggingface(splits)
+    assert (len(found), found.num_native_test) == (9, 2)
+    assert datasets.from_huggingface(splits, test=table(4)).num_native_test == 4
+    held = datasets.from_huggingface(Splits(train=table(4), validation=table(3)))
+    assert held.num_native_test == 3
+
+
 @pytest.mark.parametrize("convert", ["numpy", "torch", "huggingface"])
 def test_values_are_kept_or_divided_where_that_is_asked_for(convert):
     numbers = np.random.default_rng(0).integers(1, 128, (6, 2, 5)).astype(np.uint8)

@@ -1,5 +1,8 @@
 """Digits-Five: MATLAB files and folders as published, domains that are not there, stand-ins."""
 
+import bz2
+import warnings
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -108,6 +111,51 @@ def test_domains_that_are_not_there_are_named(tmp_path):
         digits = datasets.load("digits-five", data_dir=tmp_path)
     assert digits.domain_names == ("mnist-m", "usps")
     assert "not here: mnist, svhn, synthetic-digits" in digits.source
+
+
+def test_a_single_domain_is_told(tmp_path):
+    write_usps(tmp_path)
+    with pytest.raises(DataError, match=r"has only usps and lacks the domains mnist \(mnist_data"):
+        datasets.load("digits-five", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["svhn", "digits-five"])
+def test_svhn_without_its_test_file(tmp_path, name):
+    write_svhn(tmp_path)
+    write_usps(tmp_path)
+    (tmp_path / "svhn_test_32x32.mat").unlink()
+    with (
+        pytest.raises(DataError, match=r"lacks the test file svhn_test_32x32\.mat beside"),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        datasets.load(name, data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_labels_that_are_no_digits(tmp_path, part):
+    images = np.moveaxis(pixels(TRAIN, 32, 32, 3), 0, 3)
+    write_svhn(tmp_path)
+    arrays = {"X": images, "y": np.arange(TRAIN)[:, None] % 11 + 1}
+    savemat(tmp_path / f"svhn_{part}_32x32.mat", arrays)
+    with pytest.raises(DataError, match=rf"svhn_{part}_.*: labels must be 0 to 9, got 11"):
+        datasets.load("svhn", data_dir=tmp_path)
+
+
+def test_usps_as_libsvm_publishes_it(tmp_path):
+    images = pixels(TRAIN, 256) / 127.5 - 1
+    for name, count in (("usps.bz2", TRAIN), ("usps.t.bz2", TEST)):
+        rows = [
+            f"{label + 1} " + " ".join(f"{place}:{x:.6f}" for place, x in enumerate(image, start=1))
+            for label, image in zip(labels(count), images, strict=False)
+        ]
+        (tmp_path / name).write_bytes(bz2.compress("\n".join(rows).encode()))
+    usps = datasets.load("usps", data_dir=tmp_path)
+    assert (usps.input_shape, usps.num_native_test) == ((1, 16, 16), TEST)
+    assert usps.targets.tolist() == [*labels(TRAIN), *labels(TEST)]
+    np.testing.assert_allclose(usps.inputs[:TRAIN].reshape(TRAIN, -1), (images + 1) / 2, atol=1e-5)
+    (tmp_path / "usps.t.bz2").unlink()
+    with pytest.raises(DataError, match=r"lacks usps\.t\.bz2"):
+        datasets.load("usps", data_dir=tmp_path)
 
 
 def test_mnist_m_as_folders_with_lists_of_labels(tmp_path):

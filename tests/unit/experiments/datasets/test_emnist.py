@@ -48,3 +48,10 @@ def test_a_file_of_the_split_that_is_missing(tmp_path, write_emnist):
     (tmp_path / "emnist" / "emnist-letters-test-labels-idx1-ubyte.gz").unlink()
     with pytest.raises(DataError, match="lacks the test labels: emnist-letters-test-labels"):
         datasets.load("emnist-letters", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize(("split", "labels", "first"), [("letters", 27, 0), ("digits", 11, 0)])
+def test_labels_that_the_split_does_not_have(tmp_path, write_emnist, split, labels, first):
+    write_emnist(split, labels, first)
+    with pytest.raises(DataError, match=rf"emnist-{split}-train-labels.*: labels must be"):
+        datasets.load(f"emnist-{split}", data_dir=tmp_path)

@@ -65,3 +65,13 @@ def test_a_missing_idx_file_is_named(tmp_path, write_idx):
     (folder / "train-labels-idx1-ubyte.gz").unlink()
     with pytest.raises(DataError, match="lacks the training labels: train-labels-idx1-ubyte"):
         datasets.load("mine", data_dir=tmp_path)
+
+
+def test_known_names_have_their_classes_whichever_are_there(tmp_path, write_idx, idx_bytes):
+    for name in ("mnist", "fashion-mnist"):
+        folder = write_idx(tmp_path / name, packed=False)
+        assert datasets.load(name, data_dir=tmp_path).num_classes == 10
+        labels = folder / "t10k-labels-idx1-ubyte"
+        labels.write_bytes(idx_bytes(np.array([0, 1, 2, 10, 4, 5])))
+        with pytest.raises(DataError, match=r"t10k-labels.*: labels must be 0 to 9, got 10"):
+            datasets.load(name, data_dir=tmp_path)

@@ -36,6 +36,22 @@ def test_train_and_test_folders_and_colours(tmp_path):
         datasets.from_folder(tmp_path)
 
 
+def test_validation_images_are_training_samples_beside_a_test_set(tmp_path):
+    for part, level in (("train", 10), ("val", 20)):
+        save(tmp_path / part / "a" / "1.png", level)
+        save(tmp_path / part / "b" / "1.png", 255)
+    assert datasets.from_folder(tmp_path).num_native_test == 2
+    for number in (1, 2):
+        save(tmp_path / "test" / "a" / f"{number}.png", 30)
+        save(tmp_path / "test" / "b" / f"{number}.png", 30)
+    found = datasets.from_folder(tmp_path)
+    assert (len(found), found.num_native_test) == (8, 4)
+    np.testing.assert_allclose(found.inputs[:4, 0, 0, 0] * 255, [10, 255, 20, 255], atol=1e-4)
+    save(tmp_path / "val" / "c" / "1.png", 1)
+    with pytest.raises(DataError, match=r"val has classes that .*train lacks: c"):
+        datasets.from_folder(tmp_path)
+
+
 def test_sizes_differ(tmp_path):
     save(tmp_path / "a" / "1.png", 255)
     save(tmp_path / "b" / "1.png", 255, size=(9, 9))

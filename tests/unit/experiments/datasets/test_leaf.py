@@ -39,6 +39,31 @@ def test_femnist_keeps_writers_over_files_and_parts(femnist):
         assert found.inputs[:, 0, 0, 0].tolist() == [1, 1, 0.5, 0.5, 0.5, 1, 0.5]
 
 
+def test_a_part_that_is_missing_is_named(femnist, sent140):
+    for name in ("femnist", "sent140", "sent140-glove"):
+        file = femnist / name.partition("-")[0] / "data" / "test" / "a.json"
+        file.unlink(missing_ok=True)
+        with pytest.raises(DataError, match=r"JSON files in data/train, but none in data/test"):
+            datasets.load(name, femnist)
+
+
+def test_pixels_of_another_scale(tmp_path):
+    write(tmp_path / "femnist" / "all_data" / "a.json", {"ann": (drawn(2, 255), [1, 2])})
+    with pytest.raises(DataError, match=r"pixels must be 0 to 1, as LEAF writes them, got 255 to"):
+        datasets.load("femnist", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"users": ["f01", "f02"]}, {"num_samples": [4]}, {"num_samples": [3, 1]}]
+)
+def test_users_and_numbers_that_contradict_the_samples(tmp_path, changes):
+    path = tmp_path / "femnist" / "all_data" / "a.json"
+    write(path, {"f01": (drawn(3, 0.5), [0, 61, 3])})
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(DataError, match=r"users and num_samples must agree with user_data"):
+        datasets.load("femnist", tmp_path)
+
+
 def test_writers_with_too_few_samples_are_left_out(tmp_path):
     users = {f"f{number}": (drawn(size, 0.1), [1] * size) for number, size in enumerate((9, 3, 8))}
     write(tmp_path / "femnist" / "all_data" / "a.json", users)
@@ -73,7 +98,7 @@ def test_tweets_as_word_numbers(sent140):
 
 
 def test_tweets_as_word_vectors(sent140):
-    with pytest.raises(DataError, match=r"glove\.6B\.300d\.txt into DATA_DIR"):
+    with pytest.raises(DataError, match=r"is there, but glove\.6B\.300d\.txt is not in"):
         datasets.load("sent140-glove", sent140)
     vectors = {"good": np.arange(4), "day": np.ones(4), "night": np.zeros(4)}
     rows = [" ".join([word, *map(str, vector)]) for word, vector in vectors.items()]
@@ -82,6 +107,9 @@ def test_tweets_as_word_vectors(sent140):
     assert tweets.input_shape == (25, 4)
     assert tweets.inputs[0, :3].tolist() == [[0, 1, 2, 3], [1, 1, 1, 1], [0, 0, 0, 0]]
     assert not tweets.inputs[1].any()
+    (sent140 / "leaf" / "data").mkdir(parents=True)
+    (sent140 / "sent140").rename(sent140 / "leaf" / "data" / "sent140")
+    assert len(datasets.load("sent140-glove", sent140)) == 3
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def lines(tmp_path):
 
 
 def test_tf_idf_by_hand(lines):
-    reviews = datasets.load("amazon-review", data_dir=lines)
+    reviews = datasets.load(lines / "amazon_reviews_4domains.jsonl.gz")
     assert (reviews.input_shape, reviews.num_classes) == ((5000,), 2)
     assert reviews.targets.tolist() == [1, 0, 1, 0]
     assert reviews.domains.tolist() == [0, 0, 1, 1]
@@ -44,7 +44,8 @@ def test_tf_idf_by_hand(lines):
 
 
 def test_hashed_terms(lines):
-    reviews = datasets.load("amazon-review-hashed", data_dir=lines)
+    with pytest.warns(UserWarning, match="lacks the domains electronics, kitchen"):
+        reviews = datasets.load("amazon-review-hashed", data_dir=lines)
     assert reviews.input_shape == (5000,)
     np.testing.assert_allclose((reviews.inputs**2).mean(axis=1), 1, rtol=1e-5)
     assert sorted(reviews.inputs[3][reviews.inputs[3] > 0] / 1000**0.5) == pytest.approx([1, 2])
@@ -73,15 +74,49 @@ def test_folders_of_text_and_of_counts_are_the_same_reviews(tmp_path, lines):
         pairs = [f"{term}:{terms.count(term)}" for term in sorted(set(terms))]
         line = " ".join([*pairs, f"#label#:{label[number]}"])
         (counts / domain / f"{label[number]}.review").write_text(line + "\n")
-    expected = datasets.load("amazon-review", data_dir=lines)
+    expected = datasets.load(lines / "amazon_reviews_4domains.jsonl.gz")
     order = [1, 0, 3, 2]  # negative reviews of a domain come first
-    for folder in (text.parent, counts.parent):
-        found = datasets.load("amazon-review", data_dir=folder)
+    for folder in (text, counts):
+        found = datasets.load(folder)
         np.testing.assert_allclose(found.inputs, expected.inputs[order], atol=1e-6)
         assert found.targets.tolist() == [0, 1, 0, 1]
     (counts / "dvd" / "negative.review").unlink()
     with pytest.raises(DataError, match=r"dvd lacks negative\.review"):
         datasets.load("amazon-review", data_dir=counts.parent)
+
+
+def write_reviews(folder, domains, content="good:2 #label#:{}\n"):
+    for domain in domains:
+        (folder / domain).mkdir(parents=True)
+        for kind in ("positive", "negative"):
+            (folder / domain / f"{kind}.review").write_text(content.format(kind))
+
+
+def test_domains_of_amazon_review_that_are_not_there(tmp_path):
+    folder = tmp_path / "processed_acl"
+    write_reviews(folder, ["books", "kitchen_&_housewares", "electronics"])
+    with pytest.warns(UserWarning, match=r"processed_acl lacks the domains dvd"):
+        reviews = datasets.load("amazon-review", tmp_path)
+    assert reviews.source.endswith("not here: dvd")
+    write_reviews(folder, ["dvd"])
+    assert "not here" not in datasets.load("amazon-review", tmp_path).source
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"books.negative\.review holds no reviews"),
+        ("bad:1 #label#:positive\n", r"line 1: must end with #label#:negative"),
+        ("bad:1 #label#:negative\nbad", r"line 2: must end with #label#:negative"),
+        ("<review_text>a</review_text>\n<review_text>b", r"is truncated"),
+        ("<review><review_text>a</review_text></review><review>", r"is truncated"),
+    ],
+)
+def test_damaged_files_of_reviews(tmp_path, content, message):
+    write_reviews(tmp_path / "processed_acl", ["books"])
+    (tmp_path / "processed_acl" / "books" / "negative.review").write_text(content)
+    with pytest.raises(DataError, match=message):
+        datasets.load("amazon-review", tmp_path)
 
 
 @pytest.mark.parametrize("line", ["no json", '{"domain": "dvd", "text": "x"}', "[1]"])
@@ -120,6 +155,13 @@ def test_the_published_file_of_sentiment140_has_users(tmp_path):
     tweets = datasets.load("sentiment140", data_dir=tmp_path)
     assert tweets.targets.tolist() == [0, 1, 0]
     assert tweets.writers.tolist() == [0, 1, 0]
+
+
+def test_a_row_of_sentiment140_that_is_cut_off_is_named(tmp_path):
+    path = tmp_path / "training.1600000.processed.noemoticon.csv"
+    path.write_text('"0","1","Mon","NO_QUERY","ann","so, sad"\n"4","2","Tue","NO_Q')
+    with pytest.raises(DataError, match="tweet 2: must have 6 fields, got 4"):
+        datasets.load("sentiment140", data_dir=tmp_path)
 
 
 def test_a_label_that_is_none(tmp_path):

@@ -63,6 +63,15 @@ def test_each_client_has_samples_of_one_domain(digits_five, native):
         partitions.by_domain(numbered("one", 100, 0, 0))
 
 
+def test_clients_of_a_domain_without_original_test_samples_are_tested_too():
+    parts = {"mt": numbered("mt", 100, 20, 0), "sc": numbered("sc", 40, 0, 1000)}
+    joined = datasets.joined("like", parts)
+    partition = partitions.by_domain(joined, clients=4, native_test=True, test_fraction=0.25)
+    tests = [client.num_samples["test"] for client in partition]
+    assert sum(tests[:2]) == 20
+    assert tests[2:] == [5, 5]
+
+
 def test_proportions_of_classes_are_those_of_the_group():
     data = numbered("plain", 5000, 0, 0)
     partition = partitions.label_proportions(data, groups=3, clients=6, alpha=1.0, seed=4)

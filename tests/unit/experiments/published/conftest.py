@@ -86,5 +86,8 @@ def miniature(tmp_path, monkeypatch):
     (folder / "tiny" / "fig-2.toml").write_text(
         'of = "tiny/1"\nitem = "Figure 2"\ncolumns = ["label"]\nrows = ["FedAvg"]\n'
     )
+    (folder / "left-out.toml").write_text(
+        '[[left_out]]\nnames = ["tiny/fig-1"]\nitems = "Figure 1"\nreason = "it is a drawing"\n'
+    )
     monkeypatch.setattr(reading, "FOLDER", folder)
     return tmp_path / "results"

@@ -288,6 +288,9 @@ def test_nothing_made_is_an_exit_status(miniature):
         (["tiny/1", "--columns", "labl"], "Did you mean 'label'?"),
         (["tiny/1", "--rows", "FedAv"], "Did you mean 'FedAvg'?"),
         (["tiny/1", "--seeds", "x"], "--seeds must be whole numbers"),
+        (["tiny/1", "--seeds", "1,0,1"], "--seeds must differ from each other, got 1 more"),
+        (["tiny/1", "--all"], "give --all or tiny/1"),
+        (["tiny/fig-1"], "'tiny/fig-1' is not here (Figure 1): it is a drawing"),
     ],
 )
 def test_mistakes_are_named(miniature, words, message):
@@ -296,8 +299,18 @@ def test_mistakes_are_named(miniature, words, message):
     assert message in shown.output
 
 
+def test_names_are_read_in_upper_case_too():
+    assert reading.chosen(["BCFL/Fig-2", "CAM/1"]) == ("bcfl/fig-2", "cam/1")
+
+
+def test_the_overview_says_why_figures_are_left_out(miniature):
+    comparison = compare(reading.load("tiny/1"), "small", Results(miniature), {"optdigits": ""})
+    assert "Not here:\n\n- Figure 1: it is a drawing\n" in overview([comparison])
+
+
 def test_the_list_says_what_can_run_and_what_is_done(miniature):
-    shown = invoke("--results", miniature)
+    shown = invoke("LIST", "--results", miniature)
+    assert shown.output == invoke("--results", miniature).output
     assert shown.exit_code == 0
     assert "small 0/8, paper 0/8; columns that can run: 1/2; not here: tissuemnist" in shown.output
 
@@ -312,6 +325,7 @@ def test_a_best_value_is_bold_where_seeds_can_tell(miniature, num_seeds, marked)
     comparison = compare(table, "small", results, {"optdigits": ""}, seeds)
     assert [line.cells[0].best for line in comparison.lines[:3]] == [False, marked, False]
     assert ("**92.50 ± 1.87**" in markdown(comparison)) == marked
+    assert any(note.startswith("Bold: ") for note in remarks(comparison)) == marked
     assert ("No value is in bold" in paper_page([comparison], miniature)) != marked
 
 

@@ -54,6 +54,15 @@ def test_values_are_as_printed(name, column, row, metric, text):
     assert reading.load(name).cell(column, row, metric).text == text
 
 
+def test_what_is_left_out_is_of_a_paper_and_no_table():
+    known = reading.names()
+    papers = {name.partition("/")[0] for name in known}
+    names = [name for entry in reading.left_out() for name in entry.names]
+    assert names == [name.lower() for name in dict.fromkeys(names)]
+    assert not set(names) & set(known)
+    assert {name.partition("/")[0] for name in names} <= papers
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
