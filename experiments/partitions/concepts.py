@@ -195,6 +195,20 @@ Variants of a data set, such as `emnist-letters`, have its noise; all others hav
 """
 
 
+def check_noise_fits(dataset: Dataset) -> None:
+    """Check that inputs are within [0, 1], to which noisy ones are clipped.
+
+    Raises:
+        ValueError: they are not.
+    """
+    low, high = float(dataset.inputs.min()), float(dataset.inputs.max())
+    if low < 0 or high > 1:
+        raise ValueError(
+            f"noisy inputs are clipped to [0, 1]; those of dataset {dataset.name!r} are from "
+            f"{low:.4g} to {high:.4g}"
+        )
+
+
 def noise_of(name: str) -> tuple[float, float]:
     """Variance and amount of the noise of a data set, see `NOISE`."""
     known = (noise for each, noise in NOISE.items() if f"{name}-".startswith(f"{each}-"))

@@ -19,6 +19,7 @@ from experiments.partitions.concepts import (
     CONCEPTS,
     Concept,
     Noise,
+    check_noise_fits,
     names_of,
     standardised_pixels,
     tested_on,
@@ -95,6 +96,8 @@ def stream(  # noqa: PLR0913 - keywords with defaults
     difference = chosen("concept", concept, CONCEPTS)(dataset.name, dataset.num_classes, seed)
     if concept == "noisy":
         alter = Noise.of_data_set(dataset.name, seed, noise, by_index, standardised)
+        if not standardised:
+            check_noise_fits(dataset)
         difference = Concept(alter)
     elif noise is not None or by_index:
         raise ValueError(f"noise and by_index are of the concept 'noisy', got concept {concept!r}")

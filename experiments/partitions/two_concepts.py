@@ -18,6 +18,7 @@ from experiments.partitions.concepts import (
     Noise,
     RandomOtherLabels,
     ShiftedLabels,
+    check_noise_fits,
     merged_labels,
     names_of,
     standardised_pixels,
@@ -73,9 +74,12 @@ def noisy(
         **options: `test_fraction`, `min_samples`, ...; see `experiments.partitions.Split`.
 
     Raises:
-        ValueError: an argument is out of range, or there are too few samples.
+        ValueError: an argument is out of range, there are too few samples, or inputs that are not
+            standardised are not within [0, 1].
     """
     alter = Noise.of_data_set(dataset.name, seed, noise, by_index, standardised)
+    if not standardised:
+        check_noise_fits(dataset)
     used = standardised_pixels(dataset) if standardised else dataset
     return _alternating("noisy", used, clients, seed, alter, options)
 

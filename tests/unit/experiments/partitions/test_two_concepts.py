@@ -1,5 +1,8 @@
 """Concepts of alternating clients: labels, noise, classes; expected values derived separately."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -219,3 +222,11 @@ def test_real_writers_where_there_are_any():
 def test_the_noise_is_that_of_the_data_set(name, noise):
     made = Noise.of_data_set(name, seed=0)
     assert (made.variance, made.amount) == noise
+
+
+@pytest.mark.parametrize("build", [partitions.noisy, partial(partitions.stream, concept="noisy")])
+def test_inputs_beyond_the_range_of_noisy_ones_are_refused(digits, build):
+    words = replace(digits, inputs=digits.inputs * 99)
+    with pytest.raises(ValueError, match=r"clipped to \[0, 1\]; those of .* are from 0 to 99"):
+        build(words, clients=4)
+    build(words, clients=4, standardised=True)
