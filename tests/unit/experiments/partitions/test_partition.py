@@ -137,11 +137,7 @@ def by_writers(digits):
     ("name", "options", "reasons"),
     [
         ("writers", {"clients": 3}, {"of writers without clients"}),
-        (
-            "label-proportions",
-            {"clients": 4},
-            {"beyond the largest size that all clients can have"},
-        ),
+        ("label-proportions", {"clients": 4, "alpha": 9.0}, {SPARE}),
         ("merged-classes", {"clients": 4}, {"beyond the share that every other client keeps"}),
         ("shared-ocfl", {}, {"that no client has drawn"}),
         ("ocfl", {"disjoint": False}, {"that no client has drawn"}),
