@@ -15,10 +15,19 @@ if TYPE_CHECKING:
 
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7")
 """Colours of methods and of kinds of prediction (Okabe, Ito 2008, without yellow)."""
-GROUP_COLOURS = ("#332288", "#CC6677", "#117733", "#999933", "#882255", "#AA4499", "#88CCEE")
+GROUP_COLOURS = (
+    "#332288",
+    "#CC6677",
+    "#117733",
+    "#999933",
+    "#882255",
+    "#AA4499",
+    "#88CCEE",
+    "#44AA99",
+)
 """Colours of true groups, which also differ by the shape of their markers (Tol 2021, muted).
 
-The first are far from the colours of methods, light blue the last.
+The first are far from the colours of methods, light blue and teal the last.
 """
 LINEAGE_COLOURS = ("#77AADD", "#EE8866", "#44BB99", "#FFAABB", "#BBCC33", "#99DDFF")
 """Colours of lineages of hypotheses (Tol 2021, light)."""

@@ -78,21 +78,41 @@ def rows(partition: Partition) -> list[str]:
     Args:
         partition: clients with their samples.
     """
+    from experiments.reports.pictures.bubbles import classes_with_samples
+
     counts, groups = partition.class_counts(), partition.groups or {}
     wide = max(len(data.client) for data in partition)
     digits = max(5, len(str(counts.max())) + 1)
-    classes = "".join(f"{f'y={label}':>{digits}}" for label in range(partition.num_classes))
+    shown = classes_with_samples(counts)
+    classes = "".join(f"{f'y={label}':>{digits}}" for label in shown)
     lines = [f"{'client':<{wide}}  group  train   test  {classes}"]
     for data, row in list(zip(partition, counts, strict=True))[:MOST_ROWS]:
         concepts = partition.concepts.get(data.client)
         group = "".join(map(str, concepts)) if concepts else str(groups.get(data.client, "-"))
         sizes = [_samples(data.num_samples, view) for view in ("train", "test")]
-        held = "".join(f"{count:>{digits}}" for count in row)
+        held = "".join(f"{count:>{digits}}" for count in row[shown])
         lines.append(f"{data.client:<{wide}}  {group:>5}  {sizes[0]:>5}  {sizes[1]:>5}  {held}")
     if len(partition) > MOST_ROWS:
         lines.append(f"... and {len(partition) - MOST_ROWS} more clients")
+    if len(shown) < partition.num_classes:
+        lines.append(f"{partition.num_classes - len(shown)} classes without samples are not shown")
+    lines += legend(partition)
     lines += [f"{count} samples {reason}" for reason, count in partition.left_out.items()]
     return lines
+
+
+def legend(partition: Partition) -> list[str]:
+    """Lines that say what the groups, or concepts, of a partition hold; none where classes tell.
+
+    Args:
+        partition: clients with their samples.
+    """
+    if partition.concepts:
+        what, held = "concept", {c for own in partition.concepts.values() for c in own}
+    else:
+        what, held = "group", set((partition.groups or {}).values())
+    names = enumerate(partition.group_names)
+    return [f"{what} {number}: {name}" for number, name in names if number in held]
 
 
 def _samples(sizes: Mapping[str, int], view: str) -> int:
@@ -109,7 +129,13 @@ def _draw(partition: Partition, out: Path) -> None:
     with in_style():
         if partition.concepts:
             names = [data.client for data in partition]
-            figure = draw_stream(partition.concepts, dict(zip(names, counts, strict=True)))
+            figure = draw_stream(
+                partition.concepts,
+                dict(zip(names, counts, strict=True)),
+                names=partition.group_names,
+            )
         else:
-            figure = draw_partition(counts, [data.group for data in partition])
+            figure = draw_partition(
+                counts, [data.group for data in partition], names=partition.group_names
+            )
         figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None)

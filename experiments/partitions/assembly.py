@@ -18,6 +18,7 @@ from experiments.partitions.partition import Indices, Partition, Split
 
 OVER_CAP = "above samples_per_client"
 UNUSED = "of classes without clients"
+SPARE = "beyond the largest size that all clients can have"
 HELD_OUT = "in the hold-out set"
 
 Samples: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
@@ -89,6 +90,9 @@ class Assembly:
         hold_out: rows of the hold-out set; see `Partition`.
         test_rows: rows that only test views hold, so that clients may share training samples; by
             default each client's samples are split at random.
+        unallocated: why rows belong to no client; by default because no client has samples of
+            their class, or else because all clients have one size.
+        group_names: what the groups hold, by number; empty where the classes tell.
 
     Raises:
         ValueError: the seed is not a whole number of at least 0.
@@ -100,6 +104,8 @@ class Assembly:
     alter: Alter | None = None
     hold_out: Indices | None = None
     test_rows: Indices | None = None
+    unallocated: str | None = None
+    group_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_whole("seed", self.seed, 0)
@@ -123,12 +129,12 @@ class Assembly:
         indices = {
             n: self._views(n, rows, test_rows) for n, rows in zip(names, shares, strict=True)
         }
-        allocated = _distinct(shares)
-        kept = _distinct([rows for views in indices.values() for rows in views.values()])
+        allocated = np.unique(np.concatenate(shares))
+        kept = np.unique(np.concatenate([r for views in indices.values() for r in views.values()]))
         held_out = np.zeros(0, dtype=np.int64) if self.hold_out is None else self.hold_out
         left_out = {
-            OVER_CAP: allocated - kept,
-            UNUSED: len(dataset) - allocated - len(held_out),
+            OVER_CAP: len(allocated) - len(kept),
+            **self._without_client(dataset, allocated, held_out),
             HELD_OUT: len(held_out),
         }
         of_client = dict(zip(names, groups, strict=True)) if groups is not None else {}
@@ -140,7 +146,18 @@ class Assembly:
             num_classes=dataset.num_outputs,
             source=dataset.name,
             hold_out=held_out,
+            group_names=self.group_names,
         )
+
+    def _without_client(
+        self, dataset: Dataset, allocated: Indices, held_out: Indices
+    ) -> dict[str, int]:
+        """Number of rows that are neither allocated nor held out, by reason."""
+        rows = np.setdiff1d(np.arange(len(dataset)), np.concatenate([allocated, held_out]))
+        if self.unallocated is not None:
+            return {self.unallocated: len(rows)}
+        of_others = int(np.isin(dataset.targets[rows], dataset.targets[allocated]).sum())
+        return {UNUSED: len(rows) - of_others, SPARE: of_others}
 
     def _views(self, client: str, rows: Indices, tests: Indices | None) -> dict[str, Indices]:
         mixed = generator(self.seed, "partition", "split", client).permutation(np.sort(rows))
@@ -170,10 +187,6 @@ class Assembly:
         if self.alter is None or group is None:
             return samples
         return self.alter(samples, Place(client, group, view))
-
-
-def _distinct(parts: Sequence[Indices]) -> int:
-    return len(np.unique(np.concatenate(parts)))
 
 
 def client_names(count: int) -> list[str]:

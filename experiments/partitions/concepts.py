@@ -27,7 +27,7 @@ Kept: TypeAlias = Callable[[Targets, int], NDArray[np.bool_]]
 MERGED, INTO = (1, 3), 2
 SMALL_SHARE = 0.25
 LEAST_DEVIATION = 1e-3
-OTHER_HALF = "test samples of the other half of the classes"
+OTHER_HALF = "of the other half of the classes, left out of test views"
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def tested_on(partition: Partition, kept: Kept) -> Partition:
             rows[TEST] = rows[TEST][chosen]
         clients.append(replace(data, views=views))
         indices[data.client] = rows
-    left_out = {**partition.left_out, OTHER_HALF: dropped}
+    left_out = {**partition.left_out, **({OTHER_HALF: dropped} if dropped else {})}
     return replace(partition, clients=tuple(clients), indices=indices, left_out=left_out)
 
 
@@ -275,6 +275,38 @@ class Noise:
         noisy[dice < self.amount / 2] = 1
         noisy[(dice >= self.amount / 2) & (dice < self.amount)] = self.low
         return noisy
+
+
+def names_of(concept: str, classes: int) -> tuple[str, ...]:
+    """What the samples of each concept are; empty for one that is not known.
+
+    Args:
+        concept: one of `CONCEPTS`.
+        classes: number of classes.
+    """
+    first, second = _classes(0, classes // 2), _classes(classes // 2, classes)
+    known = {
+        "label-halves": (first, second),
+        "random-label-halves": (f"{first}, random labels else", f"{second}, random labels else"),
+        "shifted-labels": ("original labels", "labels shifted by 1"),
+        "noisy": ("without noise", "noisy"),
+        "merged-labels": ("original labels", "labels 1 and 3 are 2"),
+        "rotations": degrees(4),
+    }
+    return known.get(concept, ())
+
+
+def degrees(count: int) -> tuple[str, ...]:
+    """Angles that divide a whole turn, counter-clockwise.
+
+    Args:
+        count: number of angles.
+    """
+    return tuple(f"{number * 360 // count}°" for number in range(count))
+
+
+def _classes(start: int, stop: int) -> str:
+    return f"class {start}" if stop - start == 1 else f"classes {start} to {stop - 1}"
 
 
 def _random_halves(classes: int, seed: int) -> Concept:

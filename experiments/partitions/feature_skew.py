@@ -13,6 +13,7 @@ from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import check_alpha, evenly, largest_remainder
 from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, Place, Samples
+from experiments.partitions.concepts import degrees
 from experiments.partitions.partition import (
     Indices,
     Partition,
@@ -89,9 +90,9 @@ def rotated(
     labels = np.repeat(np.arange(groups), evenly(clients, groups)).tolist()
     rotate = partial(_rotated, quarter_turns=4 // groups)
     shares = equal_parts(dataset, clients, seed)
-    return Assembly(name="rotated", seed=seed, split=split, alter=rotate).build(
-        dataset, shares, labels
-    )
+    names = degrees(groups)
+    assembly = Assembly(name="rotated", seed=seed, split=split, alter=rotate, group_names=names)
+    return assembly.build(dataset, shares, labels)
 
 
 @with_checks
@@ -162,7 +163,7 @@ def by_domain(
         "A Bayesian framework for clustered federated learning", section 5 and Table 1.
     """
     split, names = Split(**options), dataset.domain_names
-    assembly = Assembly(name="by-domain", seed=seed, split=split)
+    assembly = Assembly(name="by-domain", seed=seed, split=split, group_names=names)
     check_clients(dataset, clients, split, max(len(names), 1))
     if dataset.domains is None:
         raise ValueError(f"dataset {dataset.name!r} has no domains, such as Digits-Five has")

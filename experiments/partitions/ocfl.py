@@ -27,6 +27,7 @@ OVERLAPPING = ((0, 1, 2, 3, 8, 9), (4, 5, 6, 7, 8, 9), (0, 1, 2, 3, 4, 5))
 GROUPS, CLASSES = 3, 10
 UNEQUAL = {15: (3, 7, 5), 30: (7, 14, 9)}
 TEST_FRACTION = 0.3
+NOT_DRAWN = "that no client has drawn"
 
 
 @with_checks
@@ -81,7 +82,12 @@ def ocfl(
         weights = shares / np.maximum(class_sizes, 1)
         drawn = _drawn(pool, labels, weights, (trains, tests), seed)
         return Assembly(
-            name="ocfl", seed=seed, split=split, hold_out=held_out, test_rows=tests
+            name="ocfl",
+            seed=seed,
+            split=split,
+            hold_out=held_out,
+            test_rows=tests,
+            unallocated=NOT_DRAWN,
         ).build(dataset, drawn, labels)
     counts = np.repeat(proportioned(class_sizes, shares, sizes), sizes, axis=0)
     least = int(counts.sum(axis=1).min())
@@ -127,9 +133,9 @@ def shared_ocfl(
     weights = shares / np.maximum(class_sizes, 1)
     labels = np.repeat(np.arange(GROUPS), sizes).tolist()
     drawn = _drawn(pool, labels, weights, (np.arange(len(pool)),), seed)
-    return Assembly(name="shared-ocfl", seed=seed, split=split, hold_out=held_out).build(
-        dataset, drawn, labels
-    )
+    return Assembly(
+        name="shared-ocfl", seed=seed, split=split, hold_out=held_out, unallocated=NOT_DRAWN
+    ).build(dataset, drawn, labels)
 
 
 def _drawn(

@@ -85,6 +85,8 @@ class Partition(Sequence[ClientData]):
         source: name of the data set.
         hold_out: rows of the hold-out set, which belongs to no client, int64.
         concepts: concept of each client at each time step of a stream; empty otherwise.
+        group_names: what the groups, or concepts, hold, by number, such as the domains; empty where
+            the classes tell, or there are no groups.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Partition(Sequence[ClientData]):
     source: str
     hold_out: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     concepts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    group_names: tuple[str, ...] = ()
 
     @classmethod
     def of_clients(cls, name: str, clients: Iterable[ClientData], dataset: Dataset) -> Partition:

@@ -19,6 +19,7 @@ from experiments.partitions.concepts import (
     CONCEPTS,
     Concept,
     Noise,
+    names_of,
     standardised_pixels,
     tested_on,
 )
@@ -110,7 +111,8 @@ def stream(  # noqa: PLR0913 - keywords with defaults
         )
         piece = assembly.build(dataset, rows, groups)
         pieces.append(tested_on(piece, difference.tests) if difference.tests else piece)
-    return _joined(pieces, plan, len(dataset))
+    joined = _joined(pieces, plan, len(dataset))
+    return replace(joined, group_names=names_of(concept, dataset.num_classes))
 
 
 def concepts_over_time(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
@@ -18,6 +19,7 @@ from experiments.partitions.concepts import (
     RandomOtherLabels,
     ShiftedLabels,
     merged_labels,
+    names_of,
     standardised_pixels,
     tested_on,
 )
@@ -111,9 +113,14 @@ def merged_classes(
         concept.kept_rows(rows, dataset.targets[rows], group, split)
         for rows, group in zip(shares, groups, strict=True)
     ]
-    return Assembly(name="merged-classes", seed=seed, split=split, alter=concept.alter).build(
-        dataset, shares, groups
-    )
+    return Assembly(
+        name="merged-classes",
+        seed=seed,
+        split=split,
+        alter=concept.alter,
+        unallocated="beyond the share that every other client keeps",
+        group_names=names_of("merged-labels", dataset.num_classes),
+    ).build(dataset, shares, groups)
 
 
 @with_checks
@@ -142,7 +149,8 @@ def label_halves(
     if random_other_labels:
         alter = RandomOtherLabels(halves, seed)
         partition = _alternating("label-halves", dataset, clients, seed, alter, options)
-        return tested_on(partition, halves)
+        names = names_of("random-label-halves", dataset.num_classes)
+        return replace(tested_on(partition, halves), group_names=names)
     split = Split(**options)
     check_clients(dataset, clients, split, 2)
     sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
@@ -153,7 +161,9 @@ def label_halves(
         counts[holders, label] = evenly(int(size), len(holders))
     groups = [client % 2 for client in range(clients)]
     shares = deal(dataset, counts, seed, split.native_test)
-    return Assembly(name="label-halves", seed=seed, split=split).build(dataset, shares, groups)
+    names = names_of("label-halves", dataset.num_classes)
+    assembly = Assembly(name="label-halves", seed=seed, split=split, group_names=names)
+    return assembly.build(dataset, shares, groups)
 
 
 def _alternating(
@@ -163,4 +173,6 @@ def _alternating(
     check_clients(dataset, clients, split, 2)
     shares = equal_parts(dataset, clients, seed)
     groups = [client % 2 for client in range(clients)]
-    return Assembly(name=name, seed=seed, split=split, alter=alter).build(dataset, shares, groups)
+    names = names_of(name, dataset.num_classes)
+    assembly = Assembly(name=name, seed=seed, split=split, alter=alter, group_names=names)
+    return assembly.build(dataset, shares, groups)

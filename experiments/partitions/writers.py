@@ -45,4 +45,6 @@ def writers(
         )
     chosen = np.sort(generator(seed, "partition", "writers").permutation(enough)[:clients])
     shares = [np.flatnonzero(dataset.writers == name) for name in chosen]
-    return Assembly(name="writers", seed=seed, split=split).build(dataset, shares)
+    return Assembly(
+        name="writers", seed=seed, split=split, unallocated="of writers without clients"
+    ).build(dataset, shares)

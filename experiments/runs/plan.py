@@ -137,6 +137,7 @@ def write_plan(plan: Plan, setup: Experiment, files: RunFiles) -> None:
             "classes": dataset.num_outputs,
             "clients": len(partition),
             "groups": partition.num_groups,
+            **({"group_names": [*partition.group_names]} if partition.group_names else {}),
             **({"steps": partition.num_steps} if partition.num_steps > 1 else {}),
         },
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),

@@ -206,7 +206,11 @@ def _dense_fit(
 
 
 def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
-    """Name and layer of the last fully connected layer, which must be the last with parameters."""
+    """Name and layer of the last fully connected layer, which must be the last with parameters.
+
+    Modules that call others may have parameters of their own, such as a positional embedding, if
+    the outputs depend on these through the last layer alone.
+    """
     called: list[nn.Module] = []
     names = {layer: name for name, layer in module.named_modules() if _own(layer)}
     hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in names]
@@ -216,12 +220,42 @@ def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
     finally:
         for hook in hooks:
             hook.remove()
-    if not called or not isinstance(called[-1], nn.Linear):
-        last = type(called[-1]).__name__ if called else "none"
+    callers = [layer for layer in {*called} if any(one in called for one in _inside(layer))]
+    layers = [layer for layer in called if layer not in callers]
+    if not layers or not isinstance(layers[-1], nn.Linear):
+        last = type(layers[-1]).__name__ if layers else "none"
         raise UnsupportedFitError(
             f"laplace-last-layer needs a Linear layer as the last with parameters, found {last}"
         )
-    return names[called[-1]], called[-1]
+    for caller in callers:
+        _refuse_parameters_beside(module, inputs, layers[-1], (names[caller], caller))
+    return names[layers[-1]], layers[-1]
+
+
+def _inside(layer: nn.Module) -> list[nn.Module]:
+    return [inner for inner in layer.modules() if inner is not layer]
+
+
+def _refuse_parameters_beside(
+    module: nn.Module, inputs: Tensor, last: nn.Module, caller: tuple[str, nn.Module]
+) -> None:
+    """Refuse a module whose own parameters change the outputs other than through the last layer."""
+    own = [(name, value) for name, value in _own(caller[1]) if value.requires_grad]
+    hook = last.register_forward_hook(lambda _, __, outputs: outputs.detach())
+    try:
+        with eval_mode(module), torch.enable_grad():
+            outputs = outputs_of(module, inputs[:1])
+    finally:
+        hook.remove()
+    if not own or not outputs.requires_grad:
+        return
+    gradients = torch.autograd.grad(outputs.sum(), [value for _, value in own], allow_unused=True)
+    used = [name for (name, _), found in zip(own, gradients, strict=True) if found is not None]
+    if used:
+        raise UnsupportedFitError(
+            "laplace-last-layer needs a Linear layer as the last with parameters, "
+            f"{named(*caller)} uses its {used[0]!r} after or beside it"
+        )
 
 
 def _own(layer: nn.Module) -> list[tuple[str, nn.Parameter]]:

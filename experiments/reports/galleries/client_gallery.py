@@ -109,7 +109,7 @@ def _partition(run: RunFolder, stream: Stream) -> Picture | None:
         else "Look for label skew (few classes per client) and quantity skew (unequal totals)."
     )
     counts, names = clients.class_counts(), [data.client for data in clients]
-    draw = partial(bubbles.draw_partition, counts, groups)
+    draw = partial(bubbles.draw_partition, counts, groups, names=clients.group_names)
     return Picture.of(
         draw,
         "partition",
@@ -136,7 +136,8 @@ def _stream(run: RunFolder, stream: Stream, clients: Partition | None) -> Pictur
     if clients is not None:
         counts = dict(zip((c.client for c in clients), clients.class_counts(), strict=True))
         look += " Area of a circle: training and test samples in a class over all time steps."
-    draw = partial(concepts.draw_stream, known, counts)
+    held = () if clients is None else clients.group_names
+    draw = partial(concepts.draw_stream, known, counts, names=held)
     steps = max(map(len, known.values()))
     return Picture.of(
         draw,

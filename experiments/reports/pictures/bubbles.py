@@ -5,8 +5,9 @@ After Figures A.1 to A.4 of Ma (2023), "Clustered federated learning", PhD thesi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,9 +32,29 @@ OVERLAP, APART = 2.5, 1.0
 In narrow windows, neighbours stay apart.
 """
 
+FEW_CLASSES = 20
+"""Number of classes up to which those without samples have a row, too."""
+LETTER, LINE = 0.08, 0.16
+"""Width of a letter and height of a line below the picture, inches."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def classes_with_samples(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Classes to show: all of a few, and of many those that a client has samples of.
+
+    Args:
+        counts: (clients, classes) int64 samples.
+    """
+    classes = np.arange(counts.shape[1])
+    held = counts.any(axis=0)
+    return classes if len(classes) <= FEW_CLASSES or not held.any() else classes[held]
+
 
 def draw_partition(
-    counts: NDArray[np.int64], groups: Sequence[int | None], width: float = WIDTH
+    counts: NDArray[np.int64],
+    groups: Sequence[int | None],
+    width: float = WIDTH,
+    names: Sequence[str] = (),
 ) -> Figure:
     """Bubble chart of sample counts by client and class, clients ordered by true group.
 
@@ -41,35 +62,64 @@ def draw_partition(
         counts: (clients, classes) int64 samples.
         groups: true group of each client, None where unknown.
         width: of the figure, inches.
+        names: of the groups, by number; where they have no room below the groups they stand below
+            the number of clients.
     """
     from matplotlib.figure import Figure
 
+    shown = classes_with_samples(counts)
+    counts = counts[:, shown]
     clients, classes = counts.shape
-    height = ABOVE + BELOW + ROW * (classes + 0.5)
-    figure = Figure(figsize=(width, height))
-    across = width - LEFT - RIGHT
-    box = (LEFT / width, BELOW / height, across / width, 1 - (ABOVE + BELOW) / height)
-    axes = figure.add_axes(box)
     order, places = along(groups)
     span = places[-1] + 1
-    step = across / (span + GAP)
+    step = (width - LEFT - RIGHT) / (span + GAP)
+    known = sorted({group for group in groups if group is not None})
+    labels = {group: names[group] for group in known if group in range(len(names))}
+    fits = _fit(labels, [len(list(own)) * step for _, own in groupby(groups[c] for c in order)])
+    lines = [] if fits else lines_of(labels, width - LEFT - RIGHT)
+    below = BELOW + LINE * len(lines)
+    height = ABOVE + below + ROW * (classes + 0.5)
+    figure = Figure(figsize=(width, height))
+    across = width - LEFT - RIGHT
+    box = (LEFT / width, below / height, across / width, 1 - (ABOVE + below) / height)
+    axes = figure.add_axes(box)
     largest = min(0.92 * ROW, (APART if is_narrow(axes) else OVERLAP) * step) * 72
     areas = largest**2 * counts[order] / max(1, counts.max())
-    known = sorted({group for group in groups if group is not None})
     for group in [*known, None]:
         rows = [row for row, client in enumerate(order) if groups[client] == group]
         if rows:
-            _draw_group(axes, places[rows], areas[rows], group, known)
+            text = f"group {group}" if len(known) < 9 else str(group)
+            text = labels.get(group or 0, text) if fits else text
+            _draw_group(axes, places[rows], areas[rows], group, (known, text))
     axes.set_xlim(-GAP / 2 - 0.5, span - 0.5 + GAP / 2)
     axes.set_ylim(classes - 0.25, -0.75)
-    axes.set_yticks(range(classes))
+    axes.set_yticks(range(classes), [str(label) for label in shown])
     axes.set_ylabel("class")
-    axes.set_xlabel(f"{clients:,} clients", labelpad=14 if known else 2)
+    axes.set_xlabel("\n".join([f"{clients:,} clients", *lines]), labelpad=14 if known else 2)
     axes.tick_params(length=0)
     axes.set_xticks([])
     axes.grid(axis="y")
     axes.set_title(f"largest circle: {int(counts.max()):,} samples", loc="right", color=FAINT)
     return figure
+
+
+def _fit(labels: Mapping[int, str], widths: Sequence[float]) -> bool:
+    """Whether the names of groups have room below them, of these widths in inches."""
+    return all(
+        LETTER * len(name) <= width for name, width in zip(labels.values(), widths, strict=False)
+    )
+
+
+def lines_of(labels: Mapping[int, str], across: float, what: str = "group") -> list[str]:
+    """Numbers and names of groups in lines.
+
+    Args:
+        labels: names of the groups.
+        across: width of a line, inches.
+        what: of which these are the names.
+    """
+    pairs = [f"{what} {group}: {name}".replace(" ", NO_BREAK) for group, name in labels.items()]
+    return wrap("   ".join(pairs), int(across / LETTER), break_long_words=False)
 
 
 def partition_tips(
@@ -118,8 +168,10 @@ def _draw_group(
     places: NDArray[np.float64],
     areas: NDArray[np.float64],
     group: int | None,
-    known: Sequence[int],
+    look: tuple[Sequence[int], str],
 ) -> None:
+    """Circles of a group; `look` has all groups, which give its colour, and its text."""
+    known, text = look
     row, label = np.nonzero(areas)
     index = 0 if group is None else known.index(group)
     axes.scatter(
@@ -133,7 +185,7 @@ def _draw_group(
     )
     if group is not None:
         axes.annotate(
-            f"group {group}" if len(known) < 9 else str(group),
+            text,
             (places.mean(), 0),
             (0, -10),
             xycoords=("data", "axes fraction"),

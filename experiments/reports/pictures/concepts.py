@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing import FAINT, INK, WIDTH, Palette, whole_numbers
-from experiments.reports.pictures.bubbles import partition_tips
+from experiments.reports.pictures.bubbles import (
+    LINE,
+    classes_with_samples,
+    lines_of,
+    partition_tips,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +43,10 @@ def order_of(concepts: Concepts) -> list[str]:
 
 
 def draw_stream(
-    concepts: Concepts, counts: Mapping[str, NDArray[np.int64]] | None, width: float = WIDTH
+    concepts: Concepts,
+    counts: Mapping[str, NDArray[np.int64]] | None,
+    width: float = WIDTH,
+    names: Sequence[str] = (),
 ) -> Figure:
     """Circles of samples by client and class above tiles of the concept at each time step.
 
@@ -46,26 +54,34 @@ def draw_stream(
         concepts: of the clients at each time step.
         counts: (classes,) int64 samples of each client; None leaves out the circles.
         width: of the figure, inches.
+        names: of the concepts, by number.
     """
     from matplotlib.figure import Figure
 
     order = order_of(concepts)
     steps = max(len(known) for known in concepts.values())
-    classes = 0 if counts is None else len(next(iter(counts.values())))
+    table = None if counts is None else np.stack([counts[name] for name in order])
+    shown = np.arange(0) if table is None else classes_with_samples(table)
+    classes = len(shown)
+    occurring = sorted({c for own in concepts.values() for c in own if c is not None})
+    known = {concept: names[concept] for concept in occurring if concept in range(len(names))}
+    lines = lines_of(known, width - LEFT - RIGHT, "concept")
+    below = BELOW + LINE * len(lines)
     circles = ROW * (classes + 0.5) + BETWEEN if classes else 0.0
     tiles = TILE * steps
-    height = ABOVE + circles + tiles + BELOW
+    height = ABOVE + circles + tiles + below
     figure, across = Figure(figsize=(width, height)), width - LEFT - RIGHT
     axes = figure.add_axes(
-        (LEFT / width, BELOW / height, across / width, tiles / height), label="concepts"
+        (LEFT / width, below / height, across / width, tiles / height), label="concepts"
     )
     _draw_tiles(axes, [concepts[name] for name in order], steps, across)
-    axes.set_xlabel(f"{len(order):,} clients")
-    if counts is not None:
-        bottom = BELOW + tiles + BETWEEN
+    axes.set_xlabel("\n".join([f"{len(order):,} clients", *lines]))
+    if table is not None:
+        bottom = below + tiles + BETWEEN
         box = (LEFT / width, bottom / height, across / width, (circles - BETWEEN) / height)
-        table = np.stack([counts[name] for name in order])
-        _draw_circles(figure.add_axes(box, label="samples"), table, across)
+        samples = figure.add_axes(box, label="samples")
+        _draw_circles(samples, table[:, shown], across)
+        samples.set_yticks(range(classes), [str(label) for label in shown])
     return figure
 
 
@@ -141,7 +157,6 @@ def _draw_circles(axes: Axes, counts: NDArray[np.int64], across: float) -> None:
     )
     _frame(axes, clients)
     axes.set_ylim(classes - 0.25, -0.75)
-    axes.set_yticks(range(classes))
     axes.set_ylabel("class")
     axes.grid(axis="y")
     axes.set_title(

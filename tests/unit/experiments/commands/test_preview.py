@@ -1,10 +1,19 @@
 """`bcfl preview`: clients by classes, as text and as a figure."""
 
+from dataclasses import replace
+
+import pytest
 import tomli_w
 from typer.testing import CliRunner
 
 from experiments import datasets, partitions
 from experiments.cli import app
+from experiments.commands import preview
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return datasets.load("optdigits")
 
 
 def previewed(tmp_path, partition, *arguments):
@@ -33,6 +42,7 @@ def test_samples_by_client_and_class(tmp_path):
         assert (name, int(group)) == (client.client, client.group)
         assert (int(train), int(test)) == tuple(client.num_samples[v] for v in ("train", "test"))
         assert list(map(int, held)) == counts.tolist()
+    assert lines[10:14] == ["group 0: 0°", "group 1: 90°", "group 2: 180°", "group 3: 270°"]
     assert lines[-1] == f"{drawn.num_left_out} samples above samples_per_client"
 
 
@@ -41,8 +51,18 @@ def test_streams_show_the_concept_of_each_step(tmp_path):
     assert code == 0
     assert "seed 4" in lines[0]
     assert all(line.split()[1] == "001100" for line in lines[2:6])
+    assert lines[6:] == ["concept 0: original labels", "concept 1: labels shifted by 1"]
     sizes = [sum(map(int, line.split()[2:4])) for line in lines[2:6]]
     assert sum(sizes) == 1797
+
+
+def test_concepts_that_do_not_occur_and_many_empty_classes_are_not_shown(digits):
+    short = partitions.stream(digits, clients=4, steps=2)
+    assert preview.legend(short) == ["concept 0: original labels"]
+    many = replace(partitions.iid(digits, clients=3), num_classes=62)
+    lines = preview.rows(many)
+    assert lines[0].split()[-1] == "y=9"
+    assert lines[-1] == "52 classes without samples are not shown"
 
 
 def test_many_clients_are_cut_and_drawn(tmp_path):

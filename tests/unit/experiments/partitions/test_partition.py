@@ -1,5 +1,7 @@
 """The partition as a value: clients, indices, splits, caps, seeds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,59 @@ def test_classes_may_be_empty(labelled):
             config |= {"groups": 2} if name in ("two-stage-dirichlet", "cluster-n-class") else {}
             counts = partitions.build(name, data, config).class_counts()
             assert counts.sum(axis=0).tolist() == [60, 60, 0, 60, 0]
+
+
+SPARE = "beyond the largest size that all clients can have"
+
+
+def by_writers(digits):
+    return replace(digits, writers=np.arange(len(digits)) % 40)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reasons"),
+    [
+        ("writers", {"clients": 3}, {"of writers without clients"}),
+        ("label-proportions", {"clients": 4, "alpha": 9.0}, {SPARE}),
+        ("merged-classes", {"clients": 4}, {"beyond the share that every other client keeps"}),
+        ("shared-ocfl", {}, {"that no client has drawn"}),
+        ("ocfl", {"disjoint": False}, {"that no client has drawn"}),
+        ("ocfl", {}, {SPARE}),
+        (
+            "n-class",
+            {"clients": 4, "drop_unused": True, "samples_per_client": 20},
+            {"of classes without clients", "above samples_per_client"},
+        ),
+        ("label-halves", {"random_other_labels": True, "test_fraction": 0}, set()),
+        (
+            "label-halves",
+            {"random_other_labels": True},
+            {"of the other half of the classes, left out of test views"},
+        ),
+    ],
+)
+def test_samples_are_left_out_for_the_reason_that_is_told(digits, name, options, reasons):
+    partition = partitions.build(name, by_writers(digits), {"seed": 0} | options)
+    assert set(partition.left_out) == reasons
+    assert all(partition.left_out.values())
+    held = {row for views in partition.indices.values() for rows in views.values() for row in rows}
+    assert len(held) + partition.num_left_out == len(digits)
+
+
+def test_groups_are_named_by_what_they_hold(digits):
+    names = [
+        partitions.build(name, digits, {"clients": 4}).group_names
+        for name in ("rotated", "noisy", "shifted-labels", "merged-classes", "label-halves", "iid")
+    ]
+    assert names == [
+        ("0°", "90°", "180°", "270°"),
+        ("without noise", "noisy"),
+        ("original labels", "labels shifted by 1"),
+        ("original labels", "labels 1 and 3 are 2"),
+        ("classes 0 to 4", "classes 5 to 9"),
+        (),
+    ]
+    domains = replace(digits, domains=np.arange(len(digits)) % 2, domain_names=("new", "old"))
+    assert partitions.by_domain(domains, clients=2).group_names == ("new", "old")
+    turned = partitions.stream(digits, clients=2, steps=2, concept="rotations")
+    assert turned.group_names == names[0]

@@ -20,7 +20,7 @@ from posteriors.local import (
     Variational,
     local_posterior_fit,
 )
-from posteriors.networks.functional import flat_parameters
+from posteriors.networks.functional import flat_parameters, indices_of
 
 QUICK = {
     "laplace-subnetwork": SubnetworkLaplace(5),
@@ -202,6 +202,36 @@ def test_last_layer_must_be_linear(data):
     network = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))
     with pytest.raises(UnsupportedFitError, match=r"needs a Linear layer .*, found LayerNorm"):
         LastLayerLaplace().fit(network, *data, prior_of(network))
+
+
+class Rooted(nn.Module):
+    """Parameters of the network itself, before or after its last layer."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+        self.shift = nn.Parameter(torch.full((3,), 0.5))
+        self.scale = nn.Parameter(torch.ones(2), requires_grad=after != "frozen")
+        self.body, self.head = nn.Linear(3, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        outputs = self.head(self.body(x + self.shift).tanh())
+        return outputs * self.scale if self.after else outputs
+
+
+@pytest.mark.parametrize("after", ["", "frozen", "used"])
+def test_parameters_of_the_network_itself_may_stand_before_the_last_layer(after, data):
+    network = Rooted(after)
+    fits = LastLayerLaplace()
+    if after == "used":
+        message = r"the network itself \(Rooted\) uses its 'scale' after or beside it"
+        with pytest.raises(UnsupportedFitError, match=message):
+            fits.check(network, data[0], prior_of(network))
+    else:
+        fits.check(network, data[0], prior_of(network))
+        places = indices_of(network, {"head.weight", "head.bias"})
+        curvature = fits.fit(network, *data, prior_of(network)).curvature
+        assert places.tolist() == curvature.nonzero()[:, 0].tolist()
 
 
 def test_changing_the_prior_precision_afterwards(network, data):

@@ -76,6 +76,27 @@ def test_clients_without_groups_are_drawn_in_their_order():
     assert places.tolist() == [0, 2, 3, 5]
 
 
+def test_groups_have_their_names_below_them_or_below_the_picture():
+    counts, groups = np.full((6, 4), 5), [0, 0, 1, 1, 2, 2]
+    names = ("mnist", "a domain of a long name", "usps")
+    (axes,) = bubbles.draw_partition(counts, groups, names=names).figure.axes
+    assert [text.get_text() for text in axes.texts] == [*names]
+    assert axes.get_xlabel() == "6 clients"
+    (axes,) = bubbles.draw_partition(counts, groups, NARROW, names).figure.axes
+    assert [text.get_text() for text in axes.texts] == ["group 0", "group 1", "group 2"]
+    lines = axes.get_xlabel().replace(bubbles.NO_BREAK, " ").split("\n")
+    assert lines[0] == "6 clients"
+    assert "   ".join(lines[1:]).split("   ") == [f"group {i}: {n}" for i, n in enumerate(names)]
+
+
+def test_of_many_classes_those_without_samples_have_no_row():
+    counts = np.zeros((2, 62), dtype=np.int64)
+    counts[:, [3, 40]] = 5
+    (axes,) = bubbles.draw_partition(counts, [None, None]).figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["3", "40"]
+    assert len(bubbles.classes_with_samples(counts[:, :20])) == 20
+
+
 def test_no_circle_of_two_hundred_clients_is_taller_than_its_row():
     counts = np.full((200, 10), 5)
     figure = bubbles.draw_partition(counts, [client // 20 for client in range(200)])
