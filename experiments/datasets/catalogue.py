@@ -16,7 +16,7 @@ from bcfl.runtime import as_path, check_name, nearest
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
-from experiments.datasets.known import KNOWN, KnownDataset, known_dataset
+from experiments.datasets.known import KNOWN, SIZED, KnownDataset, known_dataset
 from experiments.datasets.rendered import NAME as RENDERED
 from experiments.datasets.rendered import SOURCE as RENDERED_SOURCE
 from experiments.datasets.rendered import rendered_digits
@@ -223,7 +223,8 @@ def _found(name: str, place: Path) -> Path | None:
         paths = [place / f"{name}{suffix}" for suffix in SUFFIXES]
         paths += [place / name, *([place] if place.name == name else [])]
         return next((path for path in paths if readable(path) is not None), None)
-    return next((path for path in _expected(name, known, place) if known.holds(path)), None)
+    there = (path for path in _expected(name, known, place) if path.exists())
+    return next((path for path in there if known.holds(path)), None)
 
 
 def _expected(name: str, known: KnownDataset, place: Path) -> list[Path]:
@@ -239,7 +240,7 @@ def _plain_name(path: Path) -> str:
 
 def _own(place: Path) -> Iterator[tuple[str, Path]]:
     """Names and paths of the data sets in a data directory."""
-    for name in KNOWN:
+    for name in (*KNOWN, *SIZED):
         if (path := _found(name, place)) is not None:
             yield name, path
     yield from named_files(place)

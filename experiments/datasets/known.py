@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -254,16 +253,18 @@ KNOWN: Mapping[str, KnownDataset] = {
         hint="put training.1600000.processed.noemoticon.csv into DATA_DIR",
     ),
 }
-SIZED = re.compile(r"(\w+mnist(?:3d)?)_(64|128|224)")
-"""Names of MedMNIST with the height and width of larger images."""
+SIDES = {True: (64,), False: (64, 128, 224)}
+"""Heights and widths of larger images of MedMNIST, of three dimensions or two."""
+SIZED = {
+    f"{name}_{side}": _medmnist(
+        f"{name}_{side}", text.replace("x28", f"x{side}").replace(" 28x", f" {side}x")
+    )
+    for name, text in MEDMNIST.items()
+    for side in SIDES[name.endswith("3d")]
+}
+"""Larger images of MedMNIST, which are listed where they are available."""
 
 
 def known_dataset(name: str) -> KnownDataset | None:
-    """The data set of a name, also that of MedMNIST with larger images; None if it is unknown."""
-    sized = SIZED.fullmatch(name)
-    if name in KNOWN or sized is None or sized[1] not in MEDMNIST:
-        return KNOWN.get(name)
-    small, side = MEDMNIST[sized[1]], sized[2]
-    if sized[1].endswith("3d") and side != "64":
-        return None
-    return _medmnist(name, re.sub(r"\b28(x28)+", lambda size: size[0].replace("28", side), small))
+    """The data set of a name; None if it is unknown."""
+    return KNOWN.get(name) or SIZED.get(name)

@@ -39,7 +39,9 @@ MEDICAL = [
 @pytest.mark.parametrize(("name", "shape", "expected", "classes"), MEDICAL)
 def test_medmnist(tmp_path, name, shape, expected, classes):
     arrays = medical(shape, 2)
-    np.savez(tmp_path / f"{name}.npz", **arrays)
+    folder = tmp_path / ("medmnist" if "_" in name else "")
+    folder.mkdir(exist_ok=True)
+    np.savez(folder / f"{name}.npz", **arrays)
     found = datasets.load(name, data_dir=tmp_path)
     assert (len(found), found.num_native_test, found.num_classes) == (27, 9, classes)
     assert found.input_shape == expected

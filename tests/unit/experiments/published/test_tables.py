@@ -22,6 +22,21 @@ def test_a_table_of_a_paper_builds_all_its_scenarios_and_methods(name):
     assert all(seeds_of(table, scale) for scale in SCALES)
 
 
+def test_centralised_training_of_each_group_has_partitions_with_groups():
+    rows = {
+        (unit.scenario().partition.name, unit.row.method)
+        for name in ("faacl/3.1", "faacl/3.2", "faacl/3.3", "faacl/3.6")
+        for unit in units_of(reading.load(name), "small", seeds=[0])
+        if unit.row.name == "Centralize"
+    }
+    assert rows == {
+        ("iid", "centralised"),
+        ("writers", "centralised"),
+        ("label-halves", "centralised-groups"),
+        ("merged-classes", "centralised-groups"),
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "column", "row", "metric", "text"),
     [
