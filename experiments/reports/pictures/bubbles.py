@@ -119,7 +119,9 @@ def lines_of(labels: Mapping[int, str], across: float, what: str = "group") -> l
         what: of which these are the names.
     """
     pairs = [f"{what} {group}: {name}".replace(" ", NO_BREAK) for group, name in labels.items()]
-    return wrap("   ".join(pairs), int(across / LETTER), break_long_words=False)
+    return wrap(
+        "   ".join(pairs), int(across / LETTER), break_long_words=False, break_on_hyphens=False
+    )
 
 
 def partition_tips(
