@@ -5,7 +5,7 @@ After Figures A.1 to A.4 of Ma (2023), "Clustered federated learning", PhD thesi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -74,9 +74,9 @@ def draw_partition(
     span = places[-1] + 1
     step = (width - LEFT - RIGHT) / (span + GAP)
     known = sorted({group for group in groups if group is not None})
-    labels = {group: names[group] for group in known if group in range(len(names))}
+    labels = {group: f"{group}: {names[group]}" for group in known if group in range(len(names))}
     fits = _fit(labels, [len(list(own)) * step for _, own in groupby(groups[c] for c in order)])
-    lines = [] if fits else lines_of(labels, width - LEFT - RIGHT)
+    lines = [] if fits else lines_of(labels.values(), width - LEFT - RIGHT)
     below = BELOW + LINE * len(lines)
     height = ABOVE + below + ROW * (classes + 0.5)
     figure = Figure(figsize=(width, height))
@@ -110,15 +110,15 @@ def _fit(labels: Mapping[int, str], widths: Sequence[float]) -> bool:
     )
 
 
-def lines_of(labels: Mapping[int, str], across: float, what: str = "group") -> list[str]:
+def lines_of(labels: Iterable[str], across: float, what: str = "group") -> list[str]:
     """Numbers and names of groups in lines.
 
     Args:
-        labels: names of the groups.
+        labels: of the groups, such as `0: mnist`.
         across: width of a line, inches.
         what: of which these are the names.
     """
-    pairs = [f"{what} {group}: {name}".replace(" ", NO_BREAK) for group, name in labels.items()]
+    pairs = [f"{what} {label}".replace(" ", NO_BREAK) for label in labels]
     return wrap(
         "   ".join(pairs), int(across / LETTER), break_long_words=False, break_on_hyphens=False
     )

@@ -64,7 +64,7 @@ def draw_stream(
     shown = np.arange(0) if table is None else classes_with_samples(table)
     classes = len(shown)
     occurring = sorted({c for own in concepts.values() for c in own if c is not None})
-    known = {concept: names[concept] for concept in occurring if concept in range(len(names))}
+    known = [f"{each}: {names[each]}" for each in occurring if each in range(len(names))]
     lines = lines_of(known, width - LEFT - RIGHT, "concept")
     below = BELOW + LINE * len(lines)
     circles = ROW * (classes + 0.5) + BETWEEN if classes else 0.0

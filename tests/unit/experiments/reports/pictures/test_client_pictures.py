@@ -80,7 +80,7 @@ def test_groups_have_their_names_below_them_or_below_the_picture():
     counts, groups = np.full((6, 4), 5), [0, 0, 1, 1, 2, 2]
     names = ("mnist", "a domain of a long name", "usps")
     (axes,) = bubbles.draw_partition(counts, groups, names=names).figure.axes
-    assert [text.get_text() for text in axes.texts] == [*names]
+    assert [text.get_text() for text in axes.texts] == [f"{i}: {n}" for i, n in enumerate(names)]
     assert axes.get_xlabel() == "6 clients"
     (axes,) = bubbles.draw_partition(counts, groups, NARROW, names).figure.axes
     assert [text.get_text() for text in axes.texts] == ["group 0", "group 1", "group 2"]
