@@ -75,7 +75,8 @@ def draw_partition(
     step = (width - LEFT - RIGHT) / (span + GAP)
     known = sorted({group for group in groups if group is not None})
     labels = {group: f"{group}: {names[group]}" for group in known if group in range(len(names))}
-    fits = _fit(labels, [len(list(own)) * step for _, own in groupby(groups[c] for c in order)])
+    members = [len(list(own)) for _, own in groupby(groups[client] for client in order)]
+    fits = _fit(labels, [(number + GAP) * step for number in members])
     lines = [] if fits else lines_of(labels.values(), width - LEFT - RIGHT)
     below = BELOW + LINE * len(lines)
     height = ABOVE + below + ROW * (classes + 0.5)
