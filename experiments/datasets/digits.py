@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from experiments.datasets.arrays import warn_of_data
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.formats import load_path, readable
 from experiments.datasets.images import resized
@@ -97,7 +97,7 @@ def load_digits_five(name: str, folder: Path) -> Dataset:
     paths = {domain: domain_path(domain, folder) for domain in DIGITS}
     missing = missing_digits(folder)
     if missing:
-        warnings.warn(f"dataset {name!r}: {folder} {_lacking(missing)}", stacklevel=2)
+        warn_of_data(f"dataset {name!r}: {folder} {_lacking(missing)}")
     parts = {
         domain: load_path(domain, path, NUM_CLASSES)
         for domain, path in paths.items()

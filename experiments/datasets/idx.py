@@ -6,10 +6,12 @@ import gzip
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.datasets.arrays import Scaling
 from experiments.datasets.dataset import DataError, Dataset, check_labels
 
 UNSIGNED_BYTES = 0x08
@@ -56,7 +58,9 @@ def holds_idx(folder: Path, stems: Stems = MNIST) -> bool:
     )
 
 
-def load_idx(name: str, folder: Path, num_classes: int | None = None) -> Dataset:
+def load_idx(
+    name: str, folder: Path, num_classes: int | None = None, **scaling: Unpack[Scaling]
+) -> Dataset:
     """Load the four IDX files of a folder.
 
     File names are `train-images-idx3-ubyte`, `train-labels-idx1-ubyte` and the same with `t10k`,
@@ -66,6 +70,7 @@ def load_idx(name: str, folder: Path, num_classes: int | None = None) -> Dataset
         name: name of the data set.
         folder: folder of the four files.
         num_classes: number of classes; by default as many as there are.
+        **scaling: `highest` and `scaled`, see `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
         DataError: a file is missing or corrupt, or the arrays are invalid.
@@ -77,6 +82,7 @@ def load_idx(name: str, folder: Path, num_classes: int | None = None) -> Dataset
         (test_inputs, test_labels),
         f"IDX files in {folder}",
         num_classes=num_classes,
+        **scaling,
     )
 
 

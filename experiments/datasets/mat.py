@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.datasets.arrays import Scaling
 from experiments.datasets.dataset import DataError, Dataset, check_labels
 
 SIDE = 16
 """Height and width of the images of USPS."""
 
 
-def load_mat(name: str, path: Path, num_classes: int | None = None) -> Dataset:
+def load_mat(
+    name: str, path: Path, num_classes: int | None = None, **scaling: Unpack[Scaling]
+) -> Dataset:
     """Load digits from a MATLAB file, as the domains of Digits-Five are published.
 
     The arrays are those of `mnist_data.mat`, `mnistm_with_label.mat`, `usps_28x28.mat`,
@@ -25,6 +29,7 @@ def load_mat(name: str, path: Path, num_classes: int | None = None) -> Dataset:
         name: name of the data set.
         path: the file; of SVHN that of training.
         num_classes: number of classes; by default as many as there are.
+        **scaling: `highest` and `scaled`, see `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
         DataError: the file or the test file of SVHN is missing or corrupt, or holds other arrays or
@@ -38,7 +43,10 @@ def load_mat(name: str, path: Path, num_classes: int | None = None) -> Dataset:
             if test is not None:
                 held = _test_file(path) if keys == ("X", "y") else path
                 check_labels(str(held), test[1], num_classes)
-            return Dataset.from_arrays(name, train, test, str(path), num_classes=num_classes)
+            source = str(path)
+            return Dataset.from_arrays(
+                name, train, test, source, num_classes=num_classes, **scaling
+            )
     raise DataError(
         f"{path} must hold the arrays of one of the files of Digits-Five, "
         f"{' or '.join(', '.join(keys) for keys in LAYOUTS)}; got {', '.join(arrays) or 'none'}"
@@ -85,6 +93,12 @@ def _house_numbers(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
     pairs = [arrays] if other == path else [arrays, _contents(other)]
     if not {"X", "y"} <= set(pairs[-1]):
         raise DataError(f"{other} must hold X and y, got {', '.join(pairs[-1]) or 'none'}")
+    shapes = [each["X"].shape for each in pairs if each["X"].ndim != 4]
+    if shapes:
+        raise DataError(
+            f"{path}: X must be (height, width, channels, samples), got {shapes[0]}; other arrays "
+            "are read from an .npz file"
+        )
     train, *test = [(np.moveaxis(each["X"], 3, 0), _digits(each["y"])) for each in pairs]
     return train, test[0] if test else None
 
