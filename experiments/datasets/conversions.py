@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.datasets.arrays import Channels
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, Pair, concatenated
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
-Pair = tuple[NDArray[Any], NDArray[Any]]
 TEST_SPLITS = ("test", "validation", "valid", "val")
 
 
@@ -36,7 +35,8 @@ def from_numpy(  # noqa: PLR0913 - keywords with defaults
 
     Args:
         inputs: (samples, ...) numbers.
-        targets: (samples,) classes 0 to k - 1.
+        targets: (samples,) or (samples, 1) classes 0 to k - 1, or (samples, labels) of 0 and 1,
+            where any number of labels may be present.
         test: inputs and targets of the original test set, if any.
         name: name of the data set.
         writers: writer of each sample, test samples last, as numbers or names.
@@ -150,7 +150,7 @@ def from_huggingface(  # noqa: PLR0913 - keywords with defaults
     held_out = pairs.pop("test", None)
     return Dataset.from_arrays(
         name,
-        _concatenated(name, list(pairs.values())),
+        concatenated(name, list(pairs.values())),
         held_out,
         name,
         highest=highest,
@@ -169,18 +169,6 @@ def _splits(
     held = None if has_test or not others else dataset[others.pop(0)]
     validation = {split: dataset[split] for split in others if split != "test"}
     return {"training": dataset["train"], **validation}, held
-
-
-def _concatenated(name: str, pairs: Sequence[Pair]) -> Pair:
-    if len({(x.shape[1:], y.shape[1:]) for x, y in pairs}) > 1:
-        raise DataError(
-            f"dataset {name!r}: samples of all splits must agree in shape, got "
-            f"{', '.join(str(x.shape[1:]) for x, _ in pairs)}"
-        )
-    if len(pairs) == 1:
-        return pairs[0]
-    inputs, targets = zip(*pairs, strict=True)
-    return np.concatenate(inputs), np.concatenate(targets)
 
 
 def _of_columns(
@@ -238,7 +226,6 @@ def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
 
 
 def _whole(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels (samples,) or (samples, labels) as whole numbers, where that loses nothing."""
-    labels = labels[:, 0] if labels.shape[1:] == (1,) else labels
+    """Labels as whole numbers, where that loses nothing."""
     is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
     return labels.astype(np.int64) if is_whole else labels

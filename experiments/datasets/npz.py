@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset, check_labels
+from experiments.datasets.dataset import DataError, Dataset, check_labels, concatenated
 from experiments.datasets.images import channels_first, decoded
 
 TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
@@ -20,8 +20,12 @@ MEDICAL_KEYS = tuple(
 )
 JPEG_KEYS = ("jpeg", "offsets", "label", "is_train")
 LABEL_KEYS = ("y_train", "y_test", "y", "train_labels", "val_labels", "test_labels", "label")
-OPTION_KEYS = ("highest", "scaled", "channels")
-"""Keywords of `Dataset.from_arrays`."""
+OPTIONS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "highest": ("number", (int, float)),
+    "scaled": ("truth value", (bool,)),
+    "channels": ("text", (str,)),
+}
+"""Keywords of `Dataset.from_arrays`, with what they are in words and as types."""
 
 
 def holds_samples(path: Path) -> bool:
@@ -86,11 +90,10 @@ def load_npz(name: str, path: Path, num_classes: int | None = None) -> Dataset:
 
 def _options(path: Path, arrays: dict[str, NDArray[np.generic]]) -> dict[str, Any]:
     """How the archive says that its inputs are to be read."""
-    kinds = {"highest": (int, float), "scaled": (bool,), "channels": (str,)}
-    options = {key: arrays[key] for key in OPTION_KEYS if key in arrays}
+    options = {key: arrays[key] for key in OPTIONS if key in arrays}
     for key, array in options.items():
-        if array.ndim or type(array.item()) not in kinds[key]:
-            kind = {"highest": "number", "scaled": "truth value", "channels": "text"}[key]
+        kind, types = OPTIONS[key]
+        if array.ndim or type(array.item()) not in types:
             raise DataError(f"{path}: {key} must be one {kind}, got {array.dtype} {array.shape}")
     return {key: array.item() for key, array in options.items()}
 
@@ -110,10 +113,9 @@ def _medical(
                 f"(samples, labels) of 0 and 1, got {labels.shape}"
             )
         is_volume = images.ndim == 4 and images.shape[-1] == images.shape[1]
-        targets = labels[:, 0] if labels.shape[1] == 1 else labels
-        pairs.append((images[:, None] if is_volume else images, targets))
-    (images, labels), (more_images, more_labels), test = pairs
-    train = np.concatenate([images, more_images]), np.concatenate([labels, more_labels])
+        pairs.append((images[:, None] if is_volume else images, labels))
+    *pairs, test = pairs
+    train = concatenated(name, pairs)
     return Dataset.from_arrays(name, train, test, str(path), highest=255, num_classes=num_classes)
 
 
@@ -122,7 +124,7 @@ def _of_jpeg(
 ) -> Dataset:
     content, offsets = arrays["jpeg"].astype(np.uint8).tobytes(), arrays["offsets"].astype(np.int64)
     labels, is_train = arrays["label"], arrays["is_train"].astype(bool)
-    if len(offsets) != len(labels) + 1 or is_train.shape != labels.shape:
+    if len(offsets) != len(labels) + 1 or is_train.shape != labels.shape[:1]:
         raise DataError(
             f"{path}: offsets must be one more than label and is_train, got {offsets.shape}, "
             f"{labels.shape} and {is_train.shape}"
@@ -160,7 +162,7 @@ def _arrays(
         *WHOLE_KEYS,
         *MEDICAL_KEYS,
         *JPEG_KEYS,
-        *OPTION_KEYS,
+        *OPTIONS,
     ),
 ) -> dict[str, NDArray[np.generic]]:
     try:

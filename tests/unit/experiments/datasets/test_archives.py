@@ -79,6 +79,10 @@ def test_medmnist_with_several_labels_a_sample(tmp_path):
         ({"test_images": None, "test_labels": None}, "lacks test_images, test_labels"),
         ({"val_labels": np.full((6, 1), 9)}, r"pathmnist\.npz, val_labels: labels must be 0 to 8"),
         ({"train_labels": np.zeros(12, dtype=int)}, r"train_labels must be \(samples, 1\)"),
+        (
+            {"val_images": np.zeros((6, 8, 8))},
+            r"all splits must agree in shape, got \(28, 28, 3\) with labels \(1,\), \(8, 8\) with",
+        ),
     ],
 )
 def test_medmnist_with_other_arrays(tmp_path, changes, message):

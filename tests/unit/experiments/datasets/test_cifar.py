@@ -56,6 +56,15 @@ def test_a_batch_that_is_missing_or_damaged(written):
         datasets.load("cifar-10", written.parent)
 
 
+def test_an_archive_of_the_arrays_that_keras_has(tmp_path, write_npz):
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)
+    labels = (np.arange(12) % 10)[:, None].astype(np.uint8)
+    write_npz(tmp_path / "cifar10.npz", x_train=images, y_train=labels, x_test=None, y_test=None)
+    cifar = datasets.load("cifar-10", tmp_path)
+    assert (cifar.input_shape, cifar.num_classes) == ((3, 32, 32), 10)
+    assert cifar.targets.tolist() == labels[:, 0].tolist()
+
+
 def test_a_label_that_cifar_10_does_not_have(tmp_path):
     folder = tmp_path / "cifar-10-batches-bin"
     folder.mkdir()
