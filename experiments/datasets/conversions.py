@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from experiments.datasets.arrays import Channels
-from experiments.datasets.dataset import DataError, Dataset, Pair, concatenated
+from experiments.datasets.dataset import DataError, Dataset, Pair, concatenated, whole_labels
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
@@ -186,7 +186,7 @@ def _of_columns(
         found, labels = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    return found, _whole(labels)
+    return found, whole_labels(labels)
 
 
 def _usual(what: str, columns: Sequence[str], usual: Sequence[str]) -> str:
@@ -222,10 +222,4 @@ def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
         raise DataError(
             f"dataset {what} must have a length and pairs of an input and a class: {error}"
         ) from (error.__cause__ or error)
-    return found, _whole(labels)
-
-
-def _whole(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as whole numbers, where that loses nothing."""
-    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
-    return labels.astype(np.int64) if is_whole else labels
+    return found, whole_labels(labels)

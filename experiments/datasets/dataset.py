@@ -217,6 +217,12 @@ def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, firs
         )
 
 
+def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as whole numbers, where that loses nothing; others as they are."""
+    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
+    return labels.astype(np.int64) if is_whole else labels
+
+
 def concatenated(name: str, pairs: Sequence[Pair]) -> Pair:
     """Inputs and labels of several parts, such as training and validation samples, in one.
 
