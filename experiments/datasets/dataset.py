@@ -217,6 +217,11 @@ def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, firs
         )
 
 
+def domains_in_words(names: Sequence[str]) -> str:
+    """Such as `domain usps` or `domains usps, svhn`."""
+    return f"{'domain' if len(names) == 1 else 'domains'} {', '.join(names)}"
+
+
 def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
     """Labels as whole numbers, where that loses nothing; others as they are."""
     is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))

@@ -225,7 +225,8 @@ def _read(files: Sequence[tuple[Path, int]], size: tuple[int, int] | None) -> Im
         try:
             images.append(decoded(path.read_bytes(), size))
         except (DataError, OSError) as error:
-            raise DataError(f"{path} cannot be read: {error}") from error
+            reason = getattr(error, "strerror", None) or error  # without the path
+            raise DataError(f"{path} cannot be read: {reason}") from error
     depth = max((image.ndim for image in images), default=2)
     alike = [np.stack([image] * 3, 2) if image.ndim < depth else image for image in images]
     shapes = sorted({image.shape[:2] for image in alike})

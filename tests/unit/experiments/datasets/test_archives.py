@@ -55,6 +55,13 @@ def test_medmnist(tmp_path, name, shape, expected, classes):
     assert f"{'x'.join(map(str, shape))}, {classes} classes" in info.description
 
 
+def test_images_of_medmnist_in_another_size_are_told(tmp_path):
+    np.savez(tmp_path / "bloodmnist_64.npz", **medical((64, 64, 3)))
+    for name in ("bloodmnist", "bloodmnist_128"):
+        with pytest.raises(DataError, match=r"has images of another size: bloodmnist_64\. Search"):
+            datasets.load(name, data_dir=tmp_path)
+
+
 def test_medmnist_with_several_labels_a_sample(tmp_path):
     rng = np.random.default_rng(0)
     labels = {f"{part}_labels": rng.integers(0, 2, (size, 14)) for part, size in SIZES.items()}

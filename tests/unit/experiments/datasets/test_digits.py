@@ -111,6 +111,10 @@ def test_domains_that_are_not_there_are_named(tmp_path):
         digits = datasets.load("digits-five", data_dir=tmp_path)
     assert digits.domain_names == ("mnist-m", "usps")
     assert "not here: mnist, svhn, synthetic-digits" in digits.source
+    for write in (write_mnist, write_svhn):
+        write(tmp_path)
+    with pytest.warns(UserWarning, match=r"lacks the domain synthetic-digits \(syn_number.mat\)$"):
+        datasets.load("digits-five", data_dir=tmp_path)
 
 
 def test_a_single_domain_is_told(tmp_path):
@@ -175,6 +179,11 @@ def test_mnist_m_as_folders_with_lists_of_labels(tmp_path):
     assert (len(found), found.num_native_test, found.input_shape) == (30, TEST, (3, 32, 32))
     stored = np.moveaxis(pixels(TRAIN, 32, 32, 3), 3, 1)
     np.testing.assert_allclose(found.inputs[:TRAIN] * 255, stored, atol=1e-3)
+    (folder / "mnist_m_test" / "00000003.png").unlink()
+    with pytest.raises(
+        DataError, match=r"00000003\.png cannot be read: No such file or directory$"
+    ):
+        datasets.load("mnist-m", data_dir=tmp_path)
 
 
 def test_stand_ins_have_a_name_of_their_own(tmp_path):
