@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -107,6 +107,8 @@ def reproduce(
 
 def _seeds(text: str) -> tuple[int, ...]:
     seeds = tuple(seed_of(part) for part in items(text))
+    if not seeds:
+        raise ValueError(f"--seeds must be whole numbers, separated by commas, got {text!r}")
     if repeated := sorted({seed for seed in seeds if seeds.count(seed) > 1}):
         raise ValueError(f"--seeds must differ from each other, got {repeated[0]} more than once")
     return seeds
@@ -182,20 +184,24 @@ def _reproduce(
     machine = request.machine()
     from experiments.published.overview import write_overview
 
-    made = []
+    has_results = False
+    whole_tables = []
     for table in tables:
         if request.runs:
-            _run(screen, request.units(table), request, machine)
-        made.append(_shown(screen, table, request))
+            results = _run(screen, request.units(table), request, machine)
+            request = replace(request, results=results)
+        has_results |= _show(screen, table, request)
+        if request.writes:
+            whole_tables.append(_write(screen, table, request))
     if whole and request.writes:
-        paths = write_overview([*_ordered(made, request)], request.results.folder)
+        paths = write_overview([*_ordered(whole_tables, request)], request.results.folder)
         screen.print("\n".join(map(str, paths)), soft_wrap=True)
-    if not any(comparison.has_results for comparison in made):
+    if not has_results:
         screen.print("there is no result of ours", soft_wrap=True)
         raise typer.Exit(NOTHING_MADE)
 
 
-def _run(screen: Console, units: Sequence[Unit], request: _Request, machine: Machine) -> None:
+def _run(screen: Console, units: Sequence[Unit], request: _Request, machine: Machine) -> Results:
     from experiments.published.carry_out import Reporter, carry_out
     from experiments.runs.progress import showing_progress
     from experiments.runs.runner import Interrupted
@@ -216,7 +222,7 @@ def _run(screen: Console, units: Sequence[Unit], request: _Request, machine: Mac
         on_failure=lambda unit, why: screen.print(f"{unit.name}: {why}", soft_wrap=True),
     )
     try:
-        carry_out(units, request.results, machine, reporter)
+        return carry_out(units, request.results, machine, reporter)
     except (Interrupted, KeyboardInterrupt):
         screen.print("stopped; the same command goes on from here", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -236,18 +242,29 @@ def _ordered(made: Sequence[Comparison], request: _Request) -> Iterator[Comparis
                     yield other
 
 
-def _shown(screen: Console, table: PublishedTable, request: _Request) -> Comparison:
-    """Show what was asked for of a table, and write the whole."""
+def _show(screen: Console, table: PublishedTable, request: _Request) -> bool:
+    """Show the columns, rows and seeds of a table that were asked for; whether one has a result."""
     from experiments.published import formats
     from experiments.published.comparison import compare, part_of
-    from experiments.published.figures import draw
 
-    kept, scale, seeds = request.results, request.scale, request.seeds
-    comparison = compare(table, scale, kept, request.found, seeds)
+    comparison = compare(table, request.scale, request.results, request.found, request.seeds)
     part = part_of(comparison, request.columns, request.rows)
     none = f"{table.name}: none of these columns has one of these rows"
     screen.print(formats.markdown(part) if part.lines else none, soft_wrap=True)
-    if comparison.has_results and request.writes:
+    return comparison.has_results
+
+
+def _write(screen: Console, table: PublishedTable, request: _Request) -> Comparison:
+    """Write a table with all its columns, rows and seeds, and other seeds that were asked for."""
+    from experiments.published import formats
+    from experiments.published.comparison import compare
+    from experiments.published.figures import draw
+    from experiments.published.units import seeds_of
+
+    kept, own = request.results, seeds_of(table, request.scale)
+    seeds = tuple(dict.fromkeys([*own, *(request.seeds or ())]))
+    comparison = compare(table, request.scale, kept, request.found, seeds)
+    if comparison.has_results:
         folder = kept.folder / table.name
         paths = [*formats.write(comparison, folder), *draw(comparison, kept, folder, seeds)]
         screen.print("\n".join(map(str, paths)), soft_wrap=True)

@@ -15,10 +15,10 @@ import numpy as np
 from bcfl.methods import imported, made_by, misfit, reference_of, registered
 from bcfl.runtime import as_path, check_name, nearest
 from experiments.datasets.arrays import Scaling, is_stated
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, domains_in_words
 from experiments.datasets.formats import NO_SCALING, SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
-from experiments.datasets.known import KNOWN, SIZED, KnownDataset, known_dataset
+from experiments.datasets.known import KNOWN, SIZED, KnownDataset, ends_with, known_dataset
 from experiments.datasets.rendered import NAME as RENDERED
 from experiments.datasets.rendered import SOURCE as RENDERED_SOURCE
 from experiments.datasets.rendered import rendered_digits
@@ -56,8 +56,7 @@ class DatasetInfo:
         """What is not available locally, in words; empty where nothing is missing."""
         if not self.found:
             return self.name
-        domains = "domain" if len(self.lacks) == 1 else "domains"
-        return f"{domains} {', '.join(self.lacks)} of {self.name}" if self.lacks else ""
+        return f"{domains_in_words(self.lacks)} of {self.name}" if self.lacks else ""
 
 
 def load(
@@ -164,7 +163,8 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
     for place in places:
         for name, path in _own(place):
             if name not in infos:
-                infos[name] = _info(name, path)
+                other = next((one.name for one in infos.values() if one.where == str(path)), None)
+                infos[name] = _info(name, path, other)
     for name, reference in registered("datasets").items():
         infos.setdefault(name, DatasetInfo(name, f"of a package: {reference}", reference, True))
     for name, known in KNOWN.items():
@@ -172,10 +172,12 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
     return tuple(infos[name] for name in sorted(infos))
 
 
-def _info(name: str, path: Path) -> DatasetInfo:
+def _info(name: str, path: Path, other: str | None) -> DatasetInfo:
+    """Entry of a data set, which `other` names as well if it is given."""
     known = known_dataset(name)
     if known is None:
-        return DatasetInfo(name, "local data", str(path), True)
+        also = f", also as {other}" if other else ""
+        return DatasetInfo(name, f"local data{also}", str(path), True)
     try:
         lacks = known.lacks(path)
     except (DataError, OSError):  # told when it is loaded
@@ -250,7 +252,7 @@ def _found(name: str, place: Path) -> Path | None:
 def _expected(name: str, known: KnownDataset, place: Path) -> list[Path]:
     """Where the files of a known data set may be in a data directory."""
     paths = [place / f"{name}.npz", *(place / path for path in known.paths)]
-    return paths + ([place] if place.name == name else [])
+    return paths + [place] * any(ends_with(place, path) for path in (name, *known.paths))
 
 
 def _plain_name(path: Path) -> str:

@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from experiments.datasets.arrays import Reading
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, Pair, concatenated, whole_labels
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
-Pair = tuple[NDArray[Any], NDArray[Any]]
 VALIDATION_SPLITS = ("validation", "valid", "val")
 TEST_SPLITS = ("test", *VALIDATION_SPLITS)
 
@@ -33,7 +32,8 @@ def from_numpy(
 
     Args:
         inputs: (samples, ...) numbers.
-        targets: (samples,) classes 0 to k - 1.
+        targets: (samples,) or (samples, 1) classes 0 to k - 1, or (samples, labels) of 0 and 1,
+            where any number of labels may be present.
         test: inputs and targets of the original test set, if any.
         name: name of the data set.
         writers: writer of each sample, test samples last, as numbers or names.
@@ -127,7 +127,7 @@ def from_huggingface(
         for split, part in learnt.items()
     ]
     held = None if test is None else _of_columns(f"{name!r} (test part)", test, inputs, targets)
-    train = _concatenated(name, pairs)
+    train = concatenated(name, pairs)
     return Dataset.from_arrays(name, train, held, name, **_FIRST | reading)
 
 
@@ -150,18 +150,6 @@ def _splits(
     return {"training": dataset["train"], **learnt}, test
 
 
-def _concatenated(name: str, pairs: Sequence[Pair]) -> Pair:
-    if len({(x.shape[1:], y.shape[1:]) for x, y in pairs}) > 1:
-        raise DataError(
-            f"dataset {name!r}: samples of all splits must agree in shape, got "
-            f"{', '.join(str(x.shape[1:]) for x, _ in pairs)}"
-        )
-    if len(pairs) == 1:
-        return pairs[0]
-    inputs, targets = zip(*pairs, strict=True)
-    return np.concatenate(inputs), np.concatenate(targets)
-
-
 def _of_columns(
     what: str,
     dataset: Any,  # noqa: ANN401
@@ -177,7 +165,7 @@ def _of_columns(
         found, labels = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    return found, _whole(labels)
+    return found, whole_labels(labels)
 
 
 def _usual(what: str, columns: Sequence[str], usual: Sequence[str]) -> str:
@@ -213,11 +201,4 @@ def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
         raise DataError(
             f"dataset {what} must have a length and pairs of an input and a class: {error}"
         ) from (error.__cause__ or error)
-    return found, _whole(labels)
-
-
-def _whole(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels (samples,) or (samples, labels) as whole numbers, where that loses nothing."""
-    labels = labels[:, 0] if labels.shape[1:] == (1,) else labels
-    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
-    return labels.astype(np.int64) if is_whole else labels
+    return found, whole_labels(labels)

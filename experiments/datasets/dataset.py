@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from bcfl.runtime import check_finite
 from experiments.datasets.arrays import Channels, channels_first, scaled_inputs
 
+Pair = tuple[NDArray[Any], NDArray[Any]]
+"""Inputs and labels."""
 PARTS = ("training", "test")
 NUMBERED = (
     "number the labels `y` of training and test samples together: "
@@ -140,8 +142,8 @@ class Dataset:
 
         Args:
             name: name of the data set.
-            train: inputs (samples, ...) and integer labels (samples,), or rows of 0 and 1
-                (samples, labels), where any number of labels may be present.
+            train: inputs (samples, ...) and integer labels (samples,) or (samples, 1), or rows of
+                0 and 1 (samples, labels), where any number of labels may be present.
             test: inputs and labels of the original test set, if any.
             source: origin of the data.
             highest: inputs are divided by this number, such as 255; by default see above.
@@ -165,6 +167,7 @@ class Dataset:
         parts = [(_array(name, "inputs", x), _array(name, "labels", y)) for x, y in given]
         for (inputs, targets), part in zip(parts, PARTS, strict=False):
             _check_inputs(f"{name!r} ({part} part)", inputs, targets)
+        parts = [(inputs, _one_column(targets)) for inputs, targets in parts]
         label_sets = None
         if parts[0][1].ndim == 2 and parts[0][1].shape[1] > 1:
             label_sets, parts = _of_label_sets(name, parts)
@@ -216,6 +219,36 @@ def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, firs
         )
 
 
+def domains_in_words(names: Sequence[str]) -> str:
+    """Such as `domain usps` or `domains usps, svhn`."""
+    return f"{'domain' if len(names) == 1 else 'domains'} {', '.join(names)}"
+
+
+def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as whole numbers, where that loses nothing; others as they are."""
+    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
+    return labels.astype(np.int64) if is_whole else labels
+
+
+def concatenated(name: str, pairs: Sequence[Pair]) -> Pair:
+    """Inputs and labels of several parts, such as training and validation samples, in one.
+
+    Args:
+        name: name of the data set, for the message.
+        pairs: inputs and labels of each part.
+
+    Raises:
+        DataError: they differ in shape.
+    """
+    if len({(x.shape[1:], y.shape[1:]) for x, y in pairs}) > 1:
+        shown = ", ".join(f"{x.shape[1:]} with labels {y.shape[1:]}" for x, y in pairs)
+        raise DataError(f"dataset {name!r}: samples of all splits must agree in shape, got {shown}")
+    if len(pairs) == 1:
+        return pairs[0]
+    inputs, labels = zip(*pairs, strict=True)
+    return np.concatenate(inputs), np.concatenate(labels)
+
+
 def _pair(name: str, given: object) -> Sequence[ArrayLike]:
     if isinstance(given, tuple | list) and len(given) == 2:
         return given
@@ -246,6 +279,11 @@ def _of_frame(name: str, frame: Any) -> ArrayLike:  # noqa: ANN401 - of pandas
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {name!r}: {error}") from None
     return columns
+
+
+def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels (samples, 1), as Keras and MedMNIST have them, as (samples,)."""
+    return labels[:, 0] if labels.shape[1:] == (1,) else labels
 
 
 def _of_label_sets(

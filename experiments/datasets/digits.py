@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.datasets.arrays import warn_of_data
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, domains_in_words
 from experiments.datasets.formats import load_path, readable
 from experiments.datasets.images import resized
 
@@ -139,8 +139,8 @@ def load_like(name: str, folder: Path) -> Dataset:
 
 
 def _lacking(domains: Sequence[str]) -> str:
-    expected = ", ".join(f"{domain} ({DIGITS[domain].paths[0]})" for domain in domains)
-    return f"lacks the domains {expected}"
+    expected = [f"{domain} ({DIGITS[domain].paths[0]})" for domain in domains]
+    return f"lacks the {domains_in_words(expected)}"
 
 
 def _coloured(part: Dataset) -> Dataset:

@@ -13,7 +13,7 @@ from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.idx import holds_idx, load_idx
 from experiments.datasets.images import from_folder, holds_images, holds_lists, load_lists
 from experiments.datasets.leaf import holds_leaf, load_leaf
-from experiments.datasets.mat import load_libsvm, load_mat
+from experiments.datasets.mat import USPS, load_libsvm, load_mat
 from experiments.datasets.npz import holds_samples, load_npz
 from experiments.datasets.omniglot import holds_omniglot, load_omniglot
 from experiments.datasets.texts import holds_reviews, holds_tweets, load_reviews, load_tweets
@@ -46,7 +46,7 @@ class Format:
 FORMATS = (
     Format(lambda path: path.is_file() and path.suffix == ".npz", load_npz, True),
     Format(lambda path: path.is_file() and path.suffix == ".mat", load_mat, True),
-    Format(lambda path: path.is_file() and path.suffix == ".bz2", load_libsvm),
+    Format(lambda path: path.is_file() and path.name == USPS, load_libsvm),
     Format(holds_idx, load_idx, True),
     Format(holds_cifar, load_cifar),
     Format(holds_leaf, lambda name, path, _: load_leaf(name, path)),

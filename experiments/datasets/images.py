@@ -246,7 +246,8 @@ def _image(path: Path, size: tuple[int, int] | None) -> NDArray[Any]:
     try:
         return decoded(path.read_bytes(), size)
     except (DataError, OSError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error  # without the path
+        raise DataError(f"{path} cannot be read: {reason}") from error
 
 
 def _in_unit(pairs: Sequence[Images], name: str) -> Sequence[Images]:

@@ -104,7 +104,7 @@ def read_users(folder: Path) -> Samples:
     if parts is None:
         raise DataError(f"{folder} must hold JSON files in train and test, or in all_data")
     by_part = [_users(part) for part in parts]
-    names = sorted({user for users in by_part for user in users})
+    names = sorted({user for users in by_part for user, (_, y) in users.items() if y})
     inputs: list[Any] = []
     labels: list[Any] = []
     writers: list[int] = []
@@ -197,15 +197,18 @@ def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
 
 
 def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
-    """Compare `users` and `num_samples` of a file, where it has them, with the samples."""
+    """Compare `users` and `num_samples` of a file, where it has them, with the samples.
+
+    LEAF's `split_data.py` leaves users without samples out of both, but not out of `user_data`.
+    """
     users = content.get("users", list(sizes))
     counts = content.get("num_samples", [sizes.get(user) for user in users])
     stated = dict(zip(users, counts, strict=False))
-    if len(users) != len(counts) or stated != sizes:
-        differ = [user for user in (*sizes, *stated) if stated.get(user) != sizes.get(user)]
+    differ = [user for user in (*sizes, *stated) if stated.get(user, 0) != sizes.get(user, 0)]
+    if differ or len(users) != len(counts):
         shown = f": {differ[0]!r} has {sizes.get(differ[0], 0)}" if differ else ""
         raise DataError(
             f"{path}: users and num_samples must agree with user_data, got {len(users)} users, "
-            f"{len(counts)} numbers, and samples of {len(sizes)}{shown}"
+            f"{len(counts)} numbers, and samples of {sum(map(bool, sizes.values()))}{shown}"
             + (f" in place of {stated.get(differ[0], 0)}" if differ else "")
         )

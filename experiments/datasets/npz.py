@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bcfl.runtime import nearest_name
 from experiments.datasets.arrays import Reading, Scaling, is_stated
-from experiments.datasets.dataset import DataError, Dataset, check_labels
+from experiments.datasets.dataset import DataError, Dataset, Pair, check_labels, concatenated
 from experiments.datasets.images import channels_first, decoded
 
 TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
@@ -34,7 +34,6 @@ OPTIONS: Mapping[str, tuple[str, tuple[type, ...]]] = {
 """Keywords of `Dataset.from_arrays`, what they are, and their types."""
 NAMES = (*TRAIN_KEYS, *VALIDATION_KEYS, *TEST_KEYS, *WHOLE_KEYS, *MEDICAL_KEYS, *JPEG_KEYS)
 Arrays = Mapping[str, NDArray[Any]]
-Pair = tuple[NDArray[Any], NDArray[Any]]
 
 
 def holds_samples(path: Path) -> bool:
@@ -124,16 +123,15 @@ def _medical(arrays: Arrays, path: Path) -> tuple[Pair, Pair]:
                 f"(samples, labels) of 0 and 1, got {labels.shape}"
             )
         is_volume = images.ndim == 4 and images.shape[-1] == images.shape[1]
-        targets = labels[:, 0] if labels.shape[1] == 1 else labels
-        pairs.append((images[:, None] if is_volume else images, targets))
-    train, validation, test = pairs
-    return _together(path, train, validation), test
+        pairs.append((images[:, None] if is_volume else images, labels))
+    *pairs, test = pairs
+    return concatenated(path.stem, pairs), test
 
 
 def _of_jpeg(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
     content, offsets = arrays["jpeg"].astype(np.uint8).tobytes(), arrays["offsets"].astype(np.int64)
     labels, is_train = arrays["label"], arrays["is_train"].astype(bool)
-    if len(offsets) != len(labels) + 1 or is_train.shape != labels.shape:
+    if len(offsets) != len(labels) + 1 or is_train.shape != labels.shape[:1]:
         raise DataError(
             f"{path}: offsets must be one more than label and is_train, got {offsets.shape}, "
             f"{labels.shape} and {is_train.shape}"
@@ -160,22 +158,9 @@ def _split(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
     parts = [
         (arrays[x], arrays[y]) for x, y in (TRAIN_KEYS, VALIDATION_KEYS, TEST_KEYS) if x in arrays
     ]
-    train, *others = parts
-    if len(others) == 2:
-        train = _together(path, train, others[0])
-    return train, others[-1] if others else None
-
-
-def _together(path: Path, train: Pair, validation: Pair) -> Pair:
-    """Training samples, then those of validation."""
-    try:
-        inputs, labels = map(np.concatenate, zip(train, validation, strict=True))
-    except ValueError:
-        raise DataError(
-            f"{path}: training and validation samples must agree in shape, got "
-            f"{train[0].shape[1:]} and {validation[0].shape[1:]}"
-        ) from None
-    return inputs, labels
+    if len(parts) == 3:
+        return concatenated(path.stem, parts[:2]), parts[2]
+    return parts[0], parts[1] if len(parts) == 2 else None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.arrays import warn_of_data
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, domains_in_words
 
 Features = Literal["tf-idf", "hashed"]
 TERMS = 5000
@@ -110,7 +110,7 @@ def load_amazon(name: str, path: Path, features: Features = "tf-idf") -> Dataset
     missing = _absent(reviews.domain_names)
     if not missing:
         return reviews
-    warn_of_data(f"dataset {name!r}: {path} lacks the domains {', '.join(missing)}")
+    warn_of_data(f"dataset {name!r}: {path} lacks the {domains_in_words(missing)}")
     return replace(reviews, source=f"{reviews.source}; not here: {', '.join(missing)}")
 
 

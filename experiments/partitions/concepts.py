@@ -12,42 +12,39 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bcfl.data import TEST
 from bcfl.runtime import generator
-from experiments.datasets.dataset import Dataset
 from experiments.partitions.assembly import Place, Samples
+from experiments.partitions.noise import Noise
 from experiments.partitions.partition import Indices, Partition, Split
 
-Inputs: TypeAlias = NDArray[np.float32]
 Targets: TypeAlias = NDArray[np.int64]
 Kept: TypeAlias = Callable[[Targets, int], NDArray[np.bool_]]
 MERGED, INTO = (1, 3), 2
 SMALL_SHARE = 0.25
-LEAST_DEVIATION = 1e-3
 OTHER_HALF = "of the other half of the classes, left out of test views"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Concept:
-    """Difference between the two groups.
+    """Difference between groups, mostly two.
 
     Attributes:
+        names: what the samples of each group are, by number.
         alter: transform of the samples of a client.
         keeps: (samples,) bool from targets (samples,) and group: classes that a client of the group
             may hold; None for all classes.
         share: share of its samples that a client of another group than 0 keeps.
         tests: classes that test views hold, as `keeps`; None for those of the client.
-        count: number of concepts, numbered from 0.
     """
 
+    names: tuple[str, ...]
     alter: Callable[[Samples, Place], Samples]
     keeps: Kept | None = None
     share: float = 1.0
     tests: Kept | None = None
-    count: int = 2
 
     def kept_rows(self, rows: Indices, targets: Targets, group: int, split: Split) -> Indices:
         """Rows that a client keeps of those allocated to it.
@@ -123,6 +120,15 @@ class HalfOfTheClasses:
         held: NDArray[np.bool_] = (targets >= self.num_classes // 2) == bool(group)
         return held
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes of each group, such as `classes 0 to 4`."""
+        half = self.num_classes // 2
+        return tuple(
+            f"class {start}" if stop - start == 1 else f"classes {start} to {stop - 1}"
+            for start, stop in ((0, half), (half, self.num_classes))
+        )
+
 
 @dataclass(frozen=True)
 class RandomOtherLabels:
@@ -171,170 +177,73 @@ def tested_on(partition: Partition, kept: Kept) -> Partition:
     return replace(partition, clients=tuple(clients), indices=indices, left_out=left_out)
 
 
-def standardised_pixels(dataset: Dataset) -> Dataset:
-    """The data set with inputs of mean 0 and deviation 1 at each pixel, over all samples.
-
-    The deviation is increased by 0.001, as in the program from which FAACL has its data, so that
-    a pixel that never changes is 0.
-    """
-    inputs = dataset.inputs
-    mean, deviation = inputs.mean(axis=0, dtype=np.float64), inputs.std(axis=0, dtype=np.float64)
-    scaled = ((inputs - mean) / (deviation + LEAST_DEVIATION)).astype(np.float32)
-    return replace(dataset, inputs=scaled)
-
-
-NOISE: Mapping[str, tuple[float, float]] = {
-    "mnist": (0.4, 0.7),
-    "fashion-mnist": (0.9, 0.7),
-    "emnist": (1.0, 0.6),
-    "cifar-10": (0.6, 0.4),
-}
-"""Variance and amount by data set, Table B.3 of the FAACL thesis.
-
-Variants of a data set, such as `emnist-letters`, have its noise; all others have MNIST's.
-"""
-
-
-def check_noise_fits(dataset: Dataset) -> None:
-    """Check that inputs are within [0, 1], to which noisy ones are clipped.
-
-    Raises:
-        ValueError: they are not.
-    """
-    low, high = float(dataset.inputs.min()), float(dataset.inputs.max())
-    if low < 0 or high > 1:
-        raise ValueError(
-            f"noisy inputs are clipped to [0, 1]; those of dataset {dataset.name!r} are from "
-            f"{low:.4g} to {high:.4g}"
-        )
-
-
-def noise_of(name: str) -> tuple[float, float]:
-    """Variance and amount of the noise of a data set, see `NOISE`."""
-    known = (noise for each, noise in NOISE.items() if f"{name}-".startswith(f"{each}-"))
-    return next(known, NOISE["mnist"])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Noise:
-    """Inputs of group 1 have Gaussian, then salt-and-pepper noise, clipped to [low, 1].
-
-    Attributes:
-        variance: variance of the Gaussian noise.
-        amount: share of the pixels that become 1 or `low`, in equal parts.
-        seed: seed of the noise.
-        by_index: whether sample i of each view has the same noise, as in the authors' program,
-            which leaks the noise of test samples into training. Otherwise noise is independent.
-        low: lower bound of the inputs.
-
-    Raises:
-        ValueError: the variance or amount is out of range.
-    """
-
-    variance: float
-    amount: float
-    seed: int
-    by_index: bool = False
-    low: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.variance >= 0:
-            raise ValueError(f"noise[0] (variance) must be at least 0, got {self.variance!r}")
-        if not 0 <= self.amount <= 1:
-            raise ValueError(f"noise[1] (amount) must lie in [0, 1], got {self.amount!r}")
-
-    @classmethod
-    def of_data_set(
-        cls,
-        name: str,
-        seed: int,
-        noise: tuple[float, float] | None = None,
-        by_index: bool = False,
-        standardised: bool = False,
-    ) -> Noise:
-        """The noise of a data set's scenario.
-
-        Args:
-            name: name of the data set.
-            seed: seed of the noise.
-            noise: variance and amount; those of `noise_of` by default.
-            by_index: see `Noise`.
-            standardised: whether pixels are standardised, and clipped to [-1, 1].
-        """
-        variance, amount = noise_of(name) if noise is None else noise
-        low = -1.0 if standardised else 0.0
-        return cls(variance=variance, amount=amount, seed=seed, by_index=by_index, low=low)
-
-    def __call__(self, samples: Samples, place: Place) -> Samples:
-        """Transform the samples of a client."""
-        inputs, targets = samples
-        if not place.group or not len(inputs):
-            return samples
-        if self.by_index:
-            noisy = [self.added(x, np.random.default_rng(i)) for i, x in enumerate(inputs)]
-            return np.stack(noisy), targets
-        random = generator(self.seed, "partition", "noise", place.client, place.view)
-        return self.added(inputs, random), targets
-
-    def added(self, inputs: Inputs, random: Generator) -> Inputs:
-        """Add noise to inputs.
-
-        Args:
-            inputs: (samples, ...) or (...) float32.
-            random: source of randomness.
-        """
-        noisy = inputs + random.normal(0, self.variance**0.5, inputs.shape).astype(np.float32)
-        noisy = np.clip(noisy, self.low, 1)
-        dice = random.random(inputs.shape)
-        noisy[dice < self.amount / 2] = 1
-        noisy[(dice >= self.amount / 2) & (dice < self.amount)] = self.low
-        return noisy
-
-
-def names_of(concept: str, classes: int) -> tuple[str, ...]:
-    """What the samples of each concept are; empty for one that is not known.
+def angles(count: int) -> tuple[str, ...]:
+    """Names of groups whose images are rotated counter-clockwise by even parts of a whole turn.
 
     Args:
-        concept: one of `CONCEPTS`.
-        classes: number of classes.
+        count: number of groups.
     """
-    first, second = _classes(0, classes // 2), _classes(classes // 2, classes)
-    known = {
-        "label-halves": (first, second),
-        "random-label-halves": (f"{first}, random labels else", f"{second}, random labels else"),
-        "shifted-labels": ("original labels", "labels shifted by 1"),
-        "noisy": ("without noise", "noisy"),
-        "merged-labels": ("original labels", "labels 1 and 3 are 2"),
-        "rotations": degrees(4),
-    }
-    return known.get(concept, ())
+    return tuple(f"rotated by {number * 360 // count}°" for number in range(count))
 
 
-def degrees(count: int) -> tuple[str, ...]:
-    """Angles that divide a whole turn, counter-clockwise.
+def label_halves(num_classes: int) -> Concept:
+    """Each group has one half of the classes.
 
     Args:
-        count: number of angles.
+        num_classes: number of classes.
     """
-    return tuple(f"{number * 360 // count}°" for number in range(count))
+    halves = HalfOfTheClasses(num_classes)
+    return Concept(names=halves.names, alter=unchanged, keeps=halves)
 
 
-def _classes(start: int, stop: int) -> str:
-    return f"class {start}" if stop - start == 1 else f"classes {start} to {stop - 1}"
+def random_label_halves(num_classes: int, seed: int) -> Concept:
+    """Each group has one half of the classes, and random labels in training for the other.
+
+    Args:
+        num_classes: number of classes.
+        seed: seed of the labels.
+    """
+    halves = HalfOfTheClasses(num_classes)
+    names = tuple(f"{name}, random labels for the others" for name in halves.names)
+    return Concept(names=names, alter=RandomOtherLabels(halves, seed), tests=halves)
 
 
-def _random_halves(classes: int, seed: int) -> Concept:
-    halves = HalfOfTheClasses(classes)
-    return Concept(RandomOtherLabels(halves, seed), tests=halves)
+def shifted_labels(num_classes: int) -> Concept:
+    """Labels of group 1 are shifted by one.
+
+    Args:
+        num_classes: number of classes.
+    """
+    names = ("original labels", "labels shifted by 1")
+    return Concept(names=names, alter=ShiftedLabels(num_classes))
+
+
+def noisy_inputs(noise: Noise) -> Concept:
+    """Inputs of group 1 are noisy.
+
+    Args:
+        noise: their noise.
+    """
+    return Concept(names=("without noise", "noisy"), alter=noise)
+
+
+def merged_classes(share: float = SMALL_SHARE) -> Concept:
+    """Group 1 has fewer samples, and merged classes.
+
+    Args:
+        share: share of their samples that its clients keep.
+    """
+    names = ("original labels", "labels 1 and 3 are 2")
+    return Concept(names=names, alter=merged_labels, share=share)
 
 
 CONCEPTS: Mapping[str, Callable[[str, int, int], Concept]] = {
-    "label-halves": lambda name, classes, seed: Concept(unchanged, HalfOfTheClasses(classes)),
-    "random-label-halves": lambda name, classes, seed: _random_halves(classes, seed),
-    "shifted-labels": lambda name, classes, seed: Concept(ShiftedLabels(classes)),
-    "noisy": lambda name, classes, seed: Concept(Noise.of_data_set(name, seed)),
-    "merged-labels": lambda name, classes, seed: Concept(merged_labels, share=SMALL_SHARE),
-    "rotations": lambda name, classes, seed: Concept(rotated_images, count=4),
+    "label-halves": lambda name, classes, seed: label_halves(classes),
+    "random-label-halves": lambda name, classes, seed: random_label_halves(classes, seed),
+    "shifted-labels": lambda name, classes, seed: shifted_labels(classes),
+    "noisy": lambda name, classes, seed: noisy_inputs(Noise.of_data_set(name, seed)),
+    "merged-labels": lambda name, classes, seed: merged_classes(),
+    "rotations": lambda name, classes, seed: Concept(names=angles(4), alter=rotated_images),
 }
 """Concepts by name, built from the name of a data set, its number of classes and a seed.
 

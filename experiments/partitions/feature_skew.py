@@ -13,7 +13,7 @@ from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import check_alpha, evenly, largest_remainder
 from experiments.partitions.arguments import with_checks
 from experiments.partitions.assembly import Assembly, Place, Samples
-from experiments.partitions.concepts import degrees
+from experiments.partitions.concepts import angles
 from experiments.partitions.partition import (
     Indices,
     Partition,
@@ -90,7 +90,7 @@ def rotated(
     labels = np.repeat(np.arange(groups), evenly(clients, groups)).tolist()
     rotate = partial(_rotated, quarter_turns=4 // groups)
     shares = equal_parts(dataset, clients, seed)
-    names = degrees(groups)
+    names = angles(groups)
     assembly = Assembly(name="rotated", seed=seed, split=split, alter=rotate, group_names=names)
     return assembly.build(dataset, shares, labels)
 
@@ -181,8 +181,10 @@ def by_domain(
         mixed = generator(seed, "partition", "domain", name).permutation(rows)
         parts = np.split(mixed, np.cumsum(evenly(len(rows), size))[:-1])
         shares += parts
-        has_tests = native[rows].any()
-        tests += [rows[native[rows]]] if has_tests else [p[: split.num_test(len(p))] for p in parts]
+        if split.native_test and native[rows].any():
+            tests.append(rows[native[rows]])
+        elif split.native_test:
+            tests += [part[: split.num_test(len(part))] for part in parts]
     if split.native_test:
         own = replace(split, native_test=False)
         assembly = replace(assembly, split=own, test_rows=np.concatenate(tests))

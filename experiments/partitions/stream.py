@@ -18,13 +18,11 @@ from experiments.partitions.assembly import OVER_CAP, Assembly, Place, Samples
 from experiments.partitions.concepts import (
     CONCEPTS,
     Concept,
-    Noise,
-    check_noise_fits,
-    names_of,
-    standardised_pixels,
+    noisy_inputs,
     tested_on,
 )
 from experiments.partitions.feature_skew import equal_parts
+from experiments.partitions.noise import Noise, check_noise_fits, standardised_pixels
 from experiments.partitions.partition import (
     Indices,
     Partition,
@@ -98,11 +96,11 @@ def stream(  # noqa: PLR0913 - keywords with defaults
         alter = Noise.of_data_set(dataset.name, seed, noise, by_index, standardised)
         if not standardised:
             check_noise_fits(dataset)
-        difference = Concept(alter)
+        difference = noisy_inputs(alter)
     elif noise is not None or by_index:
         raise ValueError(f"noise and by_index are of the concept 'noisy', got concept {concept!r}")
     dataset = standardised_pixels(dataset) if standardised else dataset
-    plan = concepts_over_time(clients, steps, order, seed, difference.count)
+    plan = concepts_over_time(clients, steps, order, seed, len(difference.names))
     shares = equal_parts(dataset, clients * steps, seed)
     pieces = []
     for step in range(steps):
@@ -115,7 +113,7 @@ def stream(  # noqa: PLR0913 - keywords with defaults
         piece = assembly.build(dataset, rows, groups)
         pieces.append(tested_on(piece, difference.tests) if difference.tests else piece)
     joined = _joined(pieces, plan, len(dataset))
-    return replace(joined, group_names=names_of(concept, dataset.num_classes))
+    return replace(joined, group_names=difference.names)
 
 
 def concepts_over_time(

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
 
 from experiments.datasets.dataset import Dataset
+from experiments.partitions import concepts
 from experiments.partitions.allocation import evenly
 from experiments.partitions.arguments import with_checks
-from experiments.partitions.assembly import Alter, Assembly, deal
+from experiments.partitions.assembly import Assembly, deal
 from experiments.partitions.concepts import (
     SMALL_SHARE,
     Concept,
-    HalfOfTheClasses,
-    Noise,
-    RandomOtherLabels,
-    ShiftedLabels,
-    check_noise_fits,
-    merged_labels,
-    names_of,
-    standardised_pixels,
     tested_on,
 )
 from experiments.partitions.feature_skew import equal_parts
+from experiments.partitions.noise import Noise, check_noise_fits, standardised_pixels
 from experiments.partitions.partition import Partition, Split, SplitOptions, check_clients
 
 
@@ -43,8 +36,8 @@ def shifted_labels(
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
     """
-    alter = ShiftedLabels(dataset.num_classes)
-    return _alternating("shifted-labels", dataset, clients, seed, alter, options)
+    concept = concepts.shifted_labels(dataset.num_classes)
+    return _alternating("shifted-labels", dataset, clients, seed, concept, options)
 
 
 @with_checks
@@ -77,11 +70,13 @@ def noisy(
         ValueError: an argument is out of range, there are too few samples, or inputs that are not
             standardised are not within [0, 1].
     """
-    alter = Noise.of_data_set(dataset.name, seed, noise, by_index, standardised)
+    concept = concepts.noisy_inputs(
+        Noise.of_data_set(dataset.name, seed, noise, by_index, standardised)
+    )
     if not standardised:
         check_noise_fits(dataset)
     used = standardised_pixels(dataset) if standardised else dataset
-    return _alternating("noisy", used, clients, seed, alter, options)
+    return _alternating("noisy", used, clients, seed, concept, options)
 
 
 @with_checks
@@ -108,23 +103,8 @@ def merged_classes(
     """
     if not 0 < small_share <= 1:
         raise ValueError(f"small_share must lie in (0, 1], got {small_share!r}")
-    split = Split(**options)
-    check_clients(dataset, clients, split, 2)
-    shares = equal_parts(dataset, clients, seed)
-    concept = Concept(merged_labels, share=small_share)
-    groups = [client % 2 for client in range(clients)]
-    shares = [
-        concept.kept_rows(rows, dataset.targets[rows], group, split)
-        for rows, group in zip(shares, groups, strict=True)
-    ]
-    return Assembly(
-        name="merged-classes",
-        seed=seed,
-        split=split,
-        alter=concept.alter,
-        unallocated="beyond the share that every other client keeps",
-        group_names=names_of("merged-labels", dataset.num_classes),
-    ).build(dataset, shares, groups)
+    concept = concepts.merged_classes(small_share)
+    return _alternating("merged-classes", dataset, clients, seed, concept, options)
 
 
 @with_checks
@@ -149,12 +129,10 @@ def label_halves(
     Raises:
         ValueError: an argument is out of range, or there are too few samples.
     """
-    halves = HalfOfTheClasses(dataset.num_classes)
     if random_other_labels:
-        alter = RandomOtherLabels(halves, seed)
-        partition = _alternating("label-halves", dataset, clients, seed, alter, options)
-        names = names_of("random-label-halves", dataset.num_classes)
-        return replace(tested_on(partition, halves), group_names=names)
+        concept = concepts.random_label_halves(dataset.num_classes, seed)
+        return _alternating("label-halves", dataset, clients, seed, concept, options)
+    halves = concepts.HalfOfTheClasses(dataset.num_classes)
     split = Split(**options)
     check_clients(dataset, clients, split, 2)
     sizes = np.bincount(dataset.targets, minlength=dataset.num_classes)
@@ -165,18 +143,26 @@ def label_halves(
         counts[holders, label] = evenly(int(size), len(holders))
     groups = [client % 2 for client in range(clients)]
     shares = deal(dataset, counts, seed, split.native_test)
-    names = names_of("label-halves", dataset.num_classes)
-    assembly = Assembly(name="label-halves", seed=seed, split=split, group_names=names)
+    assembly = Assembly(name="label-halves", seed=seed, split=split, group_names=halves.names)
     return assembly.build(dataset, shares, groups)
 
 
 def _alternating(
-    name: str, dataset: Dataset, clients: int, seed: int, alter: Alter, options: SplitOptions
+    name: str, dataset: Dataset, clients: int, seed: int, concept: Concept, options: SplitOptions
 ) -> Partition:
     split = Split(**options)
     check_clients(dataset, clients, split, 2)
-    shares = equal_parts(dataset, clients, seed)
     groups = [client % 2 for client in range(clients)]
-    names = names_of(name, dataset.num_classes)
-    assembly = Assembly(name=name, seed=seed, split=split, alter=alter, group_names=names)
-    return assembly.build(dataset, shares, groups)
+    shares = [
+        concept.kept_rows(rows, dataset.targets[rows], group, split)
+        for rows, group in zip(equal_parts(dataset, clients, seed), groups, strict=True)
+    ]
+    partition = Assembly(
+        name=name,
+        seed=seed,
+        split=split,
+        alter=concept.alter,
+        unallocated="beyond the share that clients of group 1 keep",
+        group_names=concept.names,
+    ).build(dataset, shares, groups)
+    return partition if concept.tests is None else tested_on(partition, concept.tests)

@@ -72,7 +72,7 @@ class Reporter:
 
 def carry_out(
     units: Sequence[Unit], results: Results, machine: Machine, reporter: Reporter
-) -> None:
+) -> Results:
     """Run the units without a result; one that fails is recorded, and the others go on.
 
     A result that was made from other data than those that are here does not count.
@@ -85,18 +85,24 @@ def carry_out(
         machine: where to run.
         reporter: told of progress.
 
+    Returns:
+        The results, which know the data that were loaded.
+
     Raises:
         Interrupted: a stop was requested; the unit in work goes on from its checkpoint later.
     """
     load = lru_cache(maxsize=1)(datasets.load)
     for number, unit in enumerate(units, start=1):
-        if _is_done(unit, results, machine, load):
+        results = _comparing(unit, results, machine, load)
+        if results.is_done(unit):
             continue
         if (data := results.of_other_data(unit)) is not None:
             reporter.on_other_data(unit, data)
         reporter.on_unit(unit, number)
         try:
-            results.write(unit, _measured(unit, results, machine, reporter, load))
+            content = _measured(unit, results, machine, reporter, load)
+            results.write(unit, content)
+            results = results.knowing(unit.dataset, content["data"])
         except Interrupted:
             raise
         except BusyError:
@@ -105,18 +111,19 @@ def carry_out(
             why = f"{type(error).__name__}: {_PATH.sub('PATH', str(error))[:LONGEST]}"
             results.write(unit, {**_described(unit), "error": why})
             reporter.on_failure(unit, why)
+    return results
 
 
-def _is_done(unit: Unit, results: Results, machine: Machine, load: Load) -> bool:
-    """Whether a unit has a result that was made from the data here, loaded if need be."""
-    name = unit.dataset
-    if results.is_done(unit) and name not in results.here:
-        data = unit.scenario(machine.data_dir).data
-        try:
-            results.here[name] = described(load(data.dataset, data.data_dir, **data.scaling))
-        except Exception:  # data that cannot be loaded are told of by a unit that needs them
-            results.here[name] = {}
-    return results.is_done(unit)
+def _comparing(unit: Unit, results: Results, machine: Machine, load: Load) -> Results:
+    """The results, which know the data of a unit if it has a result to compare them with."""
+    if unit.dataset in results.here or not results.is_done(unit):
+        return results
+    data = unit.scenario(machine.data_dir).data
+    try:
+        found = described(load(data.dataset, data.data_dir, **data.scaling))
+    except Exception:  # data that cannot be loaded are told of by a unit that needs them
+        found = {}
+    return results.knowing(unit.dataset, found)
 
 
 def _measured(
@@ -126,7 +133,7 @@ def _measured(
     scenario, files = unit.scenario(machine.data_dir), results.work(unit)
     source = scenario.data
     samples = load(source.dataset, source.data_dir, **source.scaling)
-    data = results.here[unit.dataset] = described(samples)
+    data = described(samples)
     _keep_if_same(files, tomli_w.dumps(unit.scenario().table()), data)
     setup = Experiment(
         scenario=scenario,

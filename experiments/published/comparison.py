@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean, stdev
@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.published.data import Described, distinct
 from experiments.published.results import Result, Results
-from experiments.published.table import UNKNOWN, Column, Metric, Printed, PublishedTable, Row
+from experiments.published.table import UNKNOWN, Column, Metric, Note, Printed, PublishedTable, Row
 from experiments.published.units import missing_data, units_of
 from experiments.runs.grids import METRIC as HELD_OUT
 from experiments.scores.significance import compare_best
@@ -112,6 +112,11 @@ class Comparison:
         """Whether there is a number of ours."""
         return any(line.seeds for line in self.lines)
 
+    def notes(self) -> Iterator[Note]:
+        """The table's notes that are about columns with lines here."""
+        shown = {line.column.name for line in self.lines}
+        return (note for note in self.table.notes if note.is_about(shown))
+
     def measured_columns(self) -> list[list[Line]]:
         """The lines of each column that has a number of ours."""
         blocks = [list(block) for _, block in groupby(self.lines, lambda line: line.column.name)]
@@ -185,7 +190,7 @@ def measured_table(comparison: Comparison) -> dict[str, Any]:
         "caption": table.caption,
         "scale": comparison.scale,
         "differences": {"paper": table.paper_scale, "small": table.small_scale},
-        "notes": list(table.notes),
+        "notes": [note.text for note in comparison.notes()],
         "data": [
             dict(data) for data in distinct(d for line in comparison.lines for d in line.data)
         ],
@@ -240,7 +245,7 @@ def _line(
     errors = tuple(f"seed {seed}: {r.error}" for seed, r in found.items() if r.error is not None)
     absent = NOT_HERE if missing and row.method else "failed" if errors else UNKNOWN
     cells = tuple(
-        _cell(table, column, row, metric, (list(done.values()), absent)) for metric in table.metrics
+        _cell(table, column, row, metric, list(done.values()), absent) for metric in table.metrics
     )
     seconds = [float(result.content["seconds"]) for result in done.values()]
     return Line(
@@ -259,9 +264,9 @@ def _cell(
     column: Column,
     row: Row,
     metric: Metric,
-    ours: tuple[Sequence[Result], str],
+    results: Sequence[Result],
+    absent: str,
 ) -> Cell:
-    results, absent = ours
     values = [result.value(metric.measured) for result in results]
     return Cell(
         metric=metric,

@@ -86,17 +86,26 @@ def remarks(comparison: Comparison) -> Iterator[str]:
         yield f"Scale `small`: {table.small_scale}"
     yield from (f"{metric.name}: {metric.note}" for metric in table.metrics if metric.note)
     yield from _on_rows(comparison)
-    yield from table.notes
+    yield from (note.text for note in comparison.notes())
     yield from _on_grids(comparison)
     yield from _on_faults(comparison)
     if any(cell.best for line in comparison.lines for cell in line.cells):
         yield BOLD
     yield from _on_data(comparison)
-    for name, missing in comparison.missing.items():
-        yield f"Data not here for column `{name}`: {', '.join(missing)}"
+    yield from _on_missing(comparison)
     for line in comparison.lines:
         for error in line.errors:
             yield f"Failed: {line.row.name} of column `{line.column.name}`, {error}"
+
+
+def _on_missing(comparison: Comparison) -> Iterator[str]:
+    """Data that are not here, each once, with the columns that have no results for want of them."""
+    columns: dict[str, list[str]] = {}
+    for column, missing in comparison.missing.items():
+        columns.setdefault(", ".join(missing), []).append(f"`{column}`")
+    for missing, names in columns.items():
+        plural = "s" * (len(names) > 1)
+        yield f"Data not here: {missing} (column{plural} {', '.join(names)})"
 
 
 def _on_data(comparison: Comparison) -> Iterator[str]:

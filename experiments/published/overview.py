@@ -9,7 +9,7 @@ from statistics import fmean, median
 import numpy as np
 from scipy.stats import spearmanr
 
-from experiments.published.comparison import Comparison, Line
+from experiments.published.comparison import Comparison, Line, part_of
 from experiments.published.formats import in_columns, remarks
 from experiments.published.reading import left_out
 from experiments.published.table import UNKNOWN
@@ -125,11 +125,13 @@ def _section(comparison: Comparison, folder: Path) -> Iterator[str]:
     yield f"## {table.item}, scale `{scale}`"
     command = f"bcfl reproduce {table.name} --scale {scale}"
     yield f"\n{table.caption}. `{command}`; the whole table: {files}\n"
-    yield from in_columns([line for block in comparison.measured_columns() for line in block])
+    measured = [block[0].column.name for block in comparison.measured_columns()]
+    shown = part_of(comparison, measured)
+    yield from in_columns(shown.lines)
     yield ""
     for picture in sorted((folder / table.name).glob(f"{scale}-figure-*.svg")):
         yield f"![{table.caption}]({table.name}/{picture.name})\n"
-    yield from (f"- {note}" for note in remarks(comparison) if not note.startswith("Data not here"))
+    yield from (f"- {note}" for note in remarks(shown))
 
 
 def _summary(comparison: Comparison) -> str:

@@ -16,6 +16,7 @@ from experiments.published.table import (
     Column,
     Figure,
     Metric,
+    Note,
     Printed,
     PublishedTable,
     Row,
@@ -93,7 +94,8 @@ def _not_here(name: str, known: Sequence[str]) -> str:
     for entry in left_out():
         if name in entry.names:
             return f"{name!r} is not here ({entry.items}): {entry.reason}"
-    return f"unknown table {name!r}.{nearest(name, known)} All: bcfl reproduce"
+    absent = [other for entry in left_out() for other in entry.names]
+    return f"unknown table {name!r}.{nearest(name, [*known, *absent])} All: bcfl reproduce"
 
 
 def load(name: str | Path) -> PublishedTable:
@@ -136,6 +138,8 @@ def from_table(name: str, table: Mapping[str, Any]) -> PublishedTable:
         if part in values:
             entries = typed(part, values[part], list)
             values[part] = tuple(_section(kind, entry, f"[[{part}]]") for entry in entries)
+    if "notes" in values:
+        values["notes"] = tuple(map(_note, typed("notes", values["notes"], list)))
     if "printed" in values:
         values["printed"] = _printed(values["printed"])
     if "of" in values:
@@ -174,6 +178,10 @@ def _section(kind: type[Part], table: object, what: str) -> Part:
         for key, value in table.items()
     }
     return kind(**values)
+
+
+def _note(entry: object) -> Note:
+    return Note(entry) if isinstance(entry, str) else _section(Note, entry, "an entry of notes")
 
 
 def _printed(table: Mapping[str, Any]) -> dict[str, dict[str, tuple[Printed, ...]]]:
@@ -215,7 +223,9 @@ def _check_grid(grid: Mapping[str, Any]) -> None:
 
 
 def _check_places(table: PublishedTable, names: Mapping[str, Sequence[str]]) -> None:
-    """Check that printed and broken values are in columns and rows of the table."""
+    """Check that printed and broken values, and notes, are of columns and rows of the table."""
+    for note in table.notes:
+        _check_known("columns of an entry of notes", note.columns, names["columns"])
     _check_known("[printed]", table.printed, names["columns"])
     for column, cells in table.printed.items():
         _check_known(f"[printed.{column}]", cells, names["rows"])

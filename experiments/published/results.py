@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +68,22 @@ class Results:
 
     Attributes:
         folder: FOLDER/PAPER/TABLE/SCALE/UNIT.json.
-        here: data that have been loaded, by the name in a scenario. A result that was made from
-            others is not that of a unit, while data that have not been loaded are not compared.
+        here: the data that are here, by the name in a scenario, as far as they are known. A result
+            that was made from others is not that of a unit; unknown data are not compared.
     """
 
     folder: Path
-    here: dict[str, Described] = field(default_factory=dict, repr=False)
+    here: Mapping[str, Described] = field(default_factory=dict, repr=False)
     _known: dict[str, list[Result]] = field(default_factory=dict, repr=False)
+
+    def knowing(self, name: str, data: Described) -> Results:
+        """These results where the data of a name are known to be some.
+
+        Args:
+            name: of the data set in a scenario.
+            data: their description; empty for those that cannot be loaded.
+        """
+        return replace(self, here={**self.here, name: data})
 
     def of_table(self, unit_or_name: Unit | str, scale: str = "") -> Path:
         """Folder of a table's results, and in it those of a scale."""
@@ -105,15 +114,16 @@ class Results:
             for key, result in self._all():
                 self._known.setdefault(key, []).append(result)
         found += self._known.get(setting, [])
-        return next((each for each in found if self._is_of_here(unit, each)), (*found, None)[0])
+        of_here = [each for each in found if self._is_of_here(unit, each)]
+        return next(iter([*of_here, *found]), None)
 
     def is_done(self, unit: Unit) -> bool:
-        """Whether a unit has numbers, made from the data here if these have been loaded."""
+        """Whether a unit has numbers, made from the data here if these are known."""
         result = self.find(unit)
         return result is not None and result.error is None and self._is_of_here(unit, result)
 
     def of_other_data(self, unit: Unit) -> Described | None:
-        """The data of the only results of a unit, if they are not those that have been loaded."""
+        """The data of the only results of a unit, if they are not those that are here."""
         result = self.find(unit)
         return None if result is None or self._is_of_here(unit, result) else result.data
 

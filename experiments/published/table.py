@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -104,6 +104,23 @@ class Broken:
         return all(not names or name in names for names, name in places)
 
 
+@dataclass(frozen=True)
+class Note:
+    """A remark below a table.
+
+    Attributes:
+        text: one or more sentences.
+        columns: names of the columns that it is about; empty for all.
+    """
+
+    text: str
+    columns: tuple[str, ...] = ()
+
+    def is_about(self, columns: Collection[str]) -> bool:
+        """Whether it is about one of some columns."""
+        return not self.columns or any(name in columns for name in self.columns)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A figure of a table's results.
@@ -195,7 +212,7 @@ class PublishedTable:
     figures: tuple[Figure, ...] = ()
     paper_scale: str = ""
     small_scale: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     of: str = ""
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 

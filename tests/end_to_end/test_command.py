@@ -110,7 +110,10 @@ def test_the_description_says_how_to_run_it_again(whole, tiny):
     assert described["scenario"]["federation"]["rounds"] == 6
     assert {"python", "bcfl", "torch", "numpy"} <= set(described["versions"])
     assert described["machine"]["cpus"] >= 1
-    assert (described["data"]["groups"], described["data"]["group_names"]) == (2, ["0°", "180°"])
+    assert (described["data"]["groups"], described["data"]["group_names"]) == (
+        2,
+        ["rotated by 0°", "rotated by 180°"],
+    )
     config = tomllib.loads((folder / "bcfl-mht-4" / "seed-3" / "config.toml").read_text())
     assert config == described["scenario"] | {"methods": ["bcfl-mht-4"]}
 

@@ -42,7 +42,8 @@ def test_samples_by_client_and_class(tmp_path):
         assert (name, int(group)) == (client.client, client.group)
         assert (int(train), int(test)) == tuple(client.num_samples[v] for v in ("train", "test"))
         assert list(map(int, held)) == counts.tolist()
-    assert lines[10:14] == ["group 0: 0°", "group 1: 90°", "group 2: 180°", "group 3: 270°"]
+    turns = enumerate((0, 90, 180, 270))
+    assert lines[10:14] == [f"group {group}: rotated by {angle}°" for group, angle in turns]
     assert lines[-1] == f"{drawn.num_left_out} samples above samples_per_client"
 
 

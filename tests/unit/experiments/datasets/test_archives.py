@@ -55,6 +55,13 @@ def test_medmnist(tmp_path, name, shape, expected, classes):
     assert f"{'x'.join(map(str, shape))}, {classes} classes" in info.description
 
 
+def test_images_of_medmnist_in_another_size_are_told(tmp_path):
+    np.savez(tmp_path / "bloodmnist_64.npz", **medical((64, 64, 3)))
+    for name in ("bloodmnist", "bloodmnist_128"):
+        with pytest.raises(DataError, match=r"has images of another size: bloodmnist_64\. Search"):
+            datasets.load(name, data_dir=tmp_path)
+
+
 def test_medmnist_with_several_labels_a_sample(tmp_path):
     rng = np.random.default_rng(0)
     labels = {f"{part}_labels": rng.integers(0, 2, (size, 14)) for part, size in SIZES.items()}
@@ -79,6 +86,10 @@ def test_medmnist_with_several_labels_a_sample(tmp_path):
         ({"test_images": None, "test_labels": None}, "lacks test_images, test_labels"),
         ({"val_labels": np.full((6, 1), 9)}, r"pathmnist\.npz, val_labels: labels must be 0 to 8"),
         ({"train_labels": np.zeros(12, dtype=int)}, r"train_labels must be \(samples, 1\)"),
+        (
+            {"val_images": np.zeros((6, 8, 8))},
+            r"all splits must agree in shape, got \(28, 28, 3\) with labels \(1,\), \(8, 8\) with",
+        ),
     ],
 )
 def test_medmnist_with_other_arrays(tmp_path, changes, message):

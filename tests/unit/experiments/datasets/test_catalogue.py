@@ -69,7 +69,8 @@ def test_idx_files_in_the_data_directory_itself_are_not_taken_for_any_name(tmp_p
     with pytest.raises(DataError, match="give its path as name"):
         datasets.load("mnist", data_dir=folder)
     assert len(datasets.load(folder)) == 18
-    assert len(datasets.load("fashion-mnist", data_dir=write_idx(tmp_path / "fashion-mnist"))) == 18
+    for own in ("fashion-mnist", "FashionMNIST/raw"):
+        assert len(datasets.load("fashion-mnist", data_dir=write_idx(tmp_path / own))) == 18
 
 
 def test_missing_data_name_the_searched_directories_and_how_to_obtain_them(tmp_path, monkeypatch):

@@ -32,7 +32,8 @@ def with_nan():
         (INPUTS, LABELS + 1, r"got 3 distinct ones: 1, 2, 3; .* from 0: give `y - 1`"),
         (INPUTS, LABELS - 1, r"integers 0 to k - 1.*; number the labels"),
         (INPUTS, LABELS * 1000, r"integers 0 to k - 1.*; number the labels"),
-        (INPUTS, LABELS[:, None], r"targets \(samples,\)"),
+        (INPUTS, LABELS[:, None, None], r"targets \(samples,\)"),
+        (INPUTS, LABELS[:, None] / 2, r"integers 0 to k - 1, got type float64"),
         (INPUTS, LABELS[:5], "same length"),
         (
             INPUTS[:, 0],
@@ -46,6 +47,14 @@ def with_nan():
 def test_arrays_that_cannot_be_used_are_refused(inputs, labels, message):
     with pytest.raises(DataError, match=message):
         Dataset.from_arrays("bad", (inputs, labels))
+
+
+@pytest.mark.parametrize("of_test", [LABELS, LABELS[:, None]])
+def test_one_column_of_labels_is_a_class_for_each_sample(of_test):
+    train = INPUTS, LABELS.astype(np.uint8)[:, None]
+    dataset = Dataset.from_arrays("column", train, (INPUTS, of_test))
+    assert dataset.targets.tolist() == [*LABELS, *LABELS]
+    assert (dataset.label_sets, dataset.num_native_test) == (None, 6)
 
 
 def test_parts_must_agree_in_shape():

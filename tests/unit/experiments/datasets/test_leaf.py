@@ -64,6 +64,23 @@ def test_users_and_numbers_that_contradict_the_samples(tmp_path, changes):
         datasets.load("femnist", tmp_path)
 
 
+def test_users_without_samples_are_neither_stated_nor_numbered(tmp_path):
+    # LEAF's split_data.py lists only users of 2 or more samples, but has all in user_data.
+    data = tmp_path / "femnist" / "data"
+    for part, size in (("train", 2), ("test", 1)):
+        path = data / part / f"all_data_niid_0_keep_0_{part}_9.json"
+        write(path, {"f01": (drawn(size, 0.5), [3] * size), "f03": (drawn(size, 1), [4] * size)})
+        content = json.loads(path.read_text())
+        content["user_data"]["f02"] = {"x": [], "y": []}
+        path.write_text(json.dumps(content))
+    found = datasets.load("femnist", tmp_path)
+    assert found.writers.tolist() == [0, 0, 1, 1, 0, 1]
+    content["user_data"]["f02"] = {"x": drawn(1, 0), "y": [5]}
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"samples of 3: 'f02' has 1 in place of 0"):
+        datasets.load("femnist", tmp_path)
+
+
 def test_writers_with_too_few_samples_are_left_out(tmp_path):
     users = {f"f{number}": (drawn(size, 0.1), [1] * size) for number, size in enumerate((9, 3, 8))}
     write(tmp_path / "femnist" / "all_data" / "a.json", users)

@@ -44,7 +44,7 @@ def test_validation_samples_are_training_samples_beside_a_test_set(tmp_path, wri
     without = {"x_test": None, "y_test": None}
     assert datasets.load(write_npz(tmp_path / "own.npz", **more, **without)).num_native_test == 3
     more["x_val"] = more["x_val"][:, 1:]
-    with pytest.raises(DataError, match="training and validation samples must agree in shape"):
+    with pytest.raises(DataError, match="samples of all splits must agree in shape"):
         datasets.load(write_npz(tmp_path / "own.npz", **more))
 
 

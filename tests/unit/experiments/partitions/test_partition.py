@@ -138,7 +138,7 @@ def by_writers(digits):
     [
         ("writers", {"clients": 3}, {"of writers without clients"}),
         ("label-proportions", {"clients": 4, "alpha": 9.0}, {SPARE}),
-        ("merged-classes", {"clients": 4}, {"beyond the share that every other client keeps"}),
+        ("merged-classes", {"clients": 4}, {"beyond the share that clients of group 1 keep"}),
         ("shared-ocfl", {}, {"that no client has drawn"}),
         ("ocfl", {"disjoint": False}, {"that no client has drawn"}),
         ("ocfl", {}, {SPARE}),
@@ -169,7 +169,7 @@ def test_groups_are_named_by_what_they_hold(digits):
         for name in ("rotated", "noisy", "shifted-labels", "merged-classes", "label-halves", "iid")
     ]
     assert names == [
-        ("0°", "90°", "180°", "270°"),
+        ("rotated by 0°", "rotated by 90°", "rotated by 180°", "rotated by 270°"),
         ("without noise", "noisy"),
         ("original labels", "labels shifted by 1"),
         ("original labels", "labels 1 and 3 are 2"),
@@ -180,3 +180,5 @@ def test_groups_are_named_by_what_they_hold(digits):
     assert partitions.by_domain(domains, clients=2).group_names == ("new", "old")
     turned = partitions.stream(digits, clients=2, steps=2, concept="rotations")
     assert turned.group_names == names[0]
+    random = partitions.label_halves(digits, clients=4, random_other_labels=True)
+    assert random.group_names[1] == "classes 5 to 9, random labels for the others"

@@ -9,7 +9,7 @@ import pytest
 from experiments import partitions
 from experiments.datasets import Dataset
 from experiments.partitions.assembly import Place
-from experiments.partitions.concepts import Noise
+from experiments.partitions.noise import Noise
 
 
 @pytest.fixture(scope="module")
@@ -214,8 +214,14 @@ def test_real_writers_where_there_are_any():
         ("emnist-a-j", (1.0, 0.6)),
         ("emnist-letters", (1.0, 0.6)),
         ("cifar-10", (0.6, 0.4)),
-        ("cifar-10-jpeg", (0.6, 0.4)),
+        ("cifar10", (0.6, 0.4)),
+        ("cifar10_jpeg", (0.6, 0.4)),
+        ("cifar-10-batches-py", (0.6, 0.4)),
         ("cifar-100", (0.4, 0.7)),
+        ("cifar100_coarse", (0.4, 0.7)),
+        ("FashionMNIST", (0.9, 0.7)),
+        ("fashion_mnist", (0.9, 0.7)),
+        ("femnist", (0.4, 0.7)),
         ("optdigits", (0.4, 0.7)),
     ],
 )

@@ -30,7 +30,7 @@ def test_marks_and_scale_and_missing_data_are_explained_below_the_table(miniatur
     assert lines[-1] == r"\end{minipage}"
     assert r"$^{a}$ Known to be wrong in print: it is a typing error\par" in lines
     assert r"Scale \texttt{small}: two rounds\par" in lines
-    assert r"Data not here for column \texttt{absent}: tissuemnist\par" in lines
+    assert r"Data not here: tissuemnist (column \texttt{absent})\par" in lines
     assert not any(line.startswith("%") for line in lines)
 
 

@@ -75,7 +75,7 @@ def test_a_column_whose_data_lack_a_domain_does_not_run(miniature, monkeypatch):
     monkeypatch.setattr("experiments.published.units.data_here", lambda folder: gaps)
     shown = invoke("tiny/1", "--results", miniature)
     assert shown.exit_code == 1
-    assert "Data not here for column `label`: domain dvd of optdigits" in shown.output
+    assert "Data not here: domain dvd of optdigits (column `label`)" in shown.output
     assert "not here: domain dvd of optdigits, tissuemnist" in invoke().output
 
 
@@ -97,6 +97,33 @@ def test_a_part_of_a_table_is_shown_and_the_whole_is_written(miniature):
     assert all(text not in shown.output for text in ("typing error", "no program", "not here"))
     whole = (miniature / "tiny" / "1" / "small.md").read_text()
     assert all(text in whole for text in ("typing error", "no program", "Data not here"))
+
+
+def test_asking_for_a_seed_writes_the_table_with_all_its_seeds(miniature):
+    only = ["--columns", "label", "--rows", "FedAvg", "--results", miniature]
+    assert invoke("tiny/1", *only).exit_code == 0
+    page = miniature / "tiny" / "1" / "small.md"
+    before = page.read_text()
+    assert "| Label skew | FedAvg | 85.00 ± 0.24 | " in before
+    assert " | 2 |" in before
+    shown = invoke("tiny/1", *only, "--seeds", "0")
+    assert " | 1 |" in shown.output
+    assert page.read_text() == before
+
+
+def test_notes_on_columns_stand_beside_these_columns(miniature, content):
+    notes = ["on all", {"text": "on labels", "columns": ["label"]}]
+    table = reading.from_table("tiny/1", content | {"notes": notes})
+    whole = compare(table, "small", Results(miniature), {})
+    for columns, texts in {(): notes_in(notes), ("absent",): ["on all"]}.items():
+        found = list(remarks(part_of(whole, columns)))
+        assert [text for text in found if text.startswith("on ")] == texts
+    with pytest.raises(ValueError, match="columns of an entry of notes names 'lable'"):
+        reading.from_table("tiny/1", content | {"notes": [{"text": "a", "columns": ["lable"]}]})
+
+
+def notes_in(entries):
+    return [entry if isinstance(entry, str) else entry["text"] for entry in entries]
 
 
 def contents(folder):
