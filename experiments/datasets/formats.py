@@ -76,9 +76,9 @@ def load_path(name: str, path: Path, num_classes: int | None = None) -> Dataset:
         problem = "holds neither" if path.is_dir() else "is neither" if path.exists() else ""
         shown = f"{problem} IDX files nor one .npz file nor another known format"
         raise DataError(
-            f"{path} {shown if problem else 'does not exist'}; give an .npz file, or a folder of "
-            "IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by "
-            "class"
+            f"{path} {shown if problem else 'does not exist'}; give an .npz or .mat file, or a "
+            "folder of IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of "
+            "images by class"
         )
     dataset = form.load(name, found, num_classes)
     if num_classes is not None and (dataset.num_classes, dataset.label_sets) != (num_classes, None):
