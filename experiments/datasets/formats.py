@@ -88,9 +88,9 @@ def load_path(
         problem = "holds neither" if path.is_dir() else "is neither" if path.exists() else ""
         shown = f"{problem} IDX files nor one .npz file nor another known format"
         raise DataError(
-            f"{path} {shown if problem else 'does not exist'}; give an .npz file, or a folder of "
-            "IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by "
-            "class"
+            f"{path} {shown if problem else 'does not exist'}; give an .npz or .mat file, or a "
+            "folder of IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of "
+            "images by class"
         )
     if is_stated(scaling) and not form.is_scaled:
         raise DataError(f"{found}: {NO_SCALING}")
