@@ -4,6 +4,7 @@ Data sets and their partitions among clients are in `experiments`.
 """
 
 from bcfl.data.clients import ClientData
+from bcfl.data.frames import without_frame
 from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.sources import column_names, samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
@@ -21,4 +22,5 @@ __all__ = [
     "num_steps",
     "samples_of",
     "view_name",
+    "without_frame",
 ]

@@ -49,7 +49,7 @@ def are_numbered(names: Sequence[Any]) -> bool:
 
 
 def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - as above
-    """Inputs, of a data frame the (samples, columns) array of its columns; see `check_columns`.
+    """Inputs, of a data frame the (samples, columns) array of its columns.
 
     Args:
         values: inputs; if they are no data frame, they are returned.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bcfl.runtime.numbers import as_whole, check_finite, check_whole, is_real, is_whole
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.suggestions import as_given, check_name, counted, nearest, nearest_name
+    from bcfl.runtime.user_code import callers_level
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
@@ -42,6 +43,7 @@ _MODULES = {
     "numbers": ("as_whole", "check_finite", "check_whole", "is_real", "is_whole"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "suggestions": ("as_given", "check_name", "counted", "nearest", "nearest_name"),
+    "user_code": ("callers_level",),
     "workers": ("become_worker", "died", "portable"),
 }
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
@@ -57,6 +59,7 @@ __all__ = [
     "as_path",
     "as_whole",
     "become_worker",
+    "callers_level",
     "check_finite",
     "check_name",
     "check_whole",

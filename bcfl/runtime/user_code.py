@@ -1,7 +1,8 @@
-"""Where the code of users raised an error."""
+"""Where the code of users raised an error, or called these packages."""
 
 from __future__ import annotations
 
+import inspect
 import sysconfig
 from pathlib import Path
 from traceback import walk_tb
@@ -28,9 +29,25 @@ def place_of(error: BaseException) -> str:
     return f"{Path(frame.f_code.co_filename).name}:{line} in {frame.f_code.co_name}"
 
 
+def callers_level() -> int:
+    """The `stacklevel` by which a warning names the line that called these packages.
+
+    Returns:
+        That of the function which calls this one, and then `warnings.warn`.
+    """
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and _package(frame) in OWN:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
 def _is_users(frame: FrameType) -> bool:
     """Whether code is not of these packages, an installed one or the standard library."""
-    name, file = str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename)
+    file = Path(frame.f_code.co_filename)
     installed = any(folder in file.parts for folder in LIBRARIES)
-    standard = file.is_relative_to(sysconfig.get_path("stdlib")) or name.startswith("importlib")
-    return not (installed or standard or name.partition(".")[0] in OWN)
+    standard = file.is_relative_to(sysconfig.get_path("stdlib")) or _package(frame) == "importlib"
+    return not (installed or standard or _package(frame) in OWN)

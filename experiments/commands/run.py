@@ -194,7 +194,7 @@ def run(
     from experiments.datasets import located
 
     chosen = overridden(load(scenario), options)
-    located(chosen.data.dataset, chosen.data.data_dir)
+    located(chosen.data.dataset, chosen.data.data_dir, **chosen.data.scaling)
     from experiments.runs.plan import Plan, check_free, new_folder
 
     folder = out or new_folder(chosen.name, datetime.now())

@@ -133,7 +133,7 @@ class Scenario:
             "description": self.description,
             "methods": self._methods(),
             "seeds": list(self.seeds),
-            "data": {key: value for key, value in asdict(self.data).items() if value is not None},
+            "data": self.data.table(),
             "partition": {"kind": self.partition.name, **self.partition.options},
             "model": {"name": self.model.name, **self.model.options},
             "training": written(asdict(self.training)),
@@ -287,7 +287,8 @@ def _anchored(data: Data, folder: Path) -> Data:
     """The same with absolute paths."""
     is_path = data.dataset.endswith(".npz") or os.sep in data.dataset
     dataset = _absolute(data.dataset, folder) if is_path else data.dataset
-    return Data(dataset, data.data_dir and _absolute(data.data_dir, folder))
+    data_dir = data.data_dir and _absolute(data.data_dir, folder)
+    return replace(data, dataset=dataset, data_dir=data_dir)
 
 
 def _absolute(path: str, folder: Path) -> str:

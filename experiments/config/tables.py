@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from bcfl.methods import COMBINATORS
@@ -16,12 +16,30 @@ class Data:
     """Where the samples come from.
 
     Attributes:
-        dataset: name of a data set, an `.npz` file, or a folder of IDX files.
+        dataset: name of a data set, or path of an `.npz` file or of a folder of images or IDX
+            files.
         data_dir: folder that is searched first.
+        highest: inputs of a file or folder of your own are divided by this number.
+        scaled: whether inputs of a file or folder of your own are scaled; otherwise they are kept.
     """
 
     dataset: str
     data_dir: str | None = None
+    highest: float | None = None
+    scaled: bool = True
+
+    @property
+    def scaling(self) -> dict[str, Any]:
+        """How inputs are scaled, as keywords of `experiments.datasets.load`."""
+        return {"highest": self.highest, "scaled": self.scaled}
+
+    def table(self) -> dict[str, Any]:
+        """Keys and values as in TOML and JSON, without defaults."""
+        return {
+            entry.name: value
+            for entry in fields(self)
+            if (value := getattr(self, entry.name)) != entry.default
+        }
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 Nothing is ever downloaded. Partitions among clients are in `experiments.partitions`.
 """
 
+from experiments.datasets.arrays import DataWarning
 from experiments.datasets.catalogue import DatasetInfo, available, load, located
 from experiments.datasets.conversions import from_huggingface, from_numpy, from_torch
 from experiments.datasets.dataset import DataError, Dataset
@@ -11,6 +12,7 @@ from experiments.datasets.images import from_folder
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "Dataset",
     "DatasetInfo",
     "available",

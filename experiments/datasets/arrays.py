@@ -3,27 +3,64 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-BYTE, BYTE_MIDDLE = 255, 127
-"""Unsigned bytes beyond the middle use the full range up to 255."""
-GREY_ENDS = (BYTE, 65535)
-"""White in images of 8 and 16 bits."""
+from bcfl.runtime import callers_level, is_real
+
+WHITE = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
+"""The highest value of images, by their type."""
+NEARLY = 0.9
+"""Images that use their type have a pixel beyond this share of its highest value."""
 SMALL_SCALE = 16
 """Whole numbers up to this are a scale of their own, such as truth values or 16 grey levels."""
+ROUNDING = 1e-6
+"""What arithmetic in float32 may add to numbers from 0 to 1."""
 MOST_CHANNELS = 4
 """An axis of at most this size holds channels."""
 EXACT = 2**24
 """Whole numbers up to this are exact in float32."""
+WHERE = "(in scenarios, keys of [data])"
+"""Where `highest` and `scaled` are set, for messages."""
 
 Channels: TypeAlias = Literal["first", "last", "none"]
 
 
+class Scaling(TypedDict, total=False):
+    """How values are scaled, as keywords of `experiments.datasets.Dataset.from_arrays`."""
+
+    highest: float | None
+    scaled: bool
+
+
+class Reading(Scaling, total=False):
+    """How arrays are read, as keywords of `experiments.datasets.Dataset.from_arrays`."""
+
+    channels: Channels | None
+
+
+def is_stated(scaling: Scaling) -> bool:
+    """Whether keywords say how values are scaled, other than by default."""
+    return scaling.get("highest") is not None or not scaling.get("scaled", True)
+
+
+class DataWarning(UserWarning):
+    """Data that may not be meant as they are read, or that are not whole."""
+
+
+def warn_of_data(message: str) -> None:
+    """Warn of data at the line that called these packages.
+
+    Args:
+        message: the warning.
+    """
+    warnings.warn(message, DataWarning, stacklevel=callers_level())
+
+
 def scaled_inputs(
-    what: str, inputs: NDArray[np.generic], highest: float | None, scaled: bool
+    what: str, inputs: NDArray[Any], highest: float | None, scaled: bool
 ) -> NDArray[np.float32]:
     """Inputs as float32, scaled as `experiments.datasets.Dataset.from_arrays` says.
 
@@ -34,23 +71,36 @@ def scaled_inputs(
         scaled: whether inputs are scaled; otherwise they are kept.
 
     Raises:
-        ValueError: `highest` is given although inputs are kept, inputs are not in 0 to `highest`,
-            or they are kept whole numbers that are too large for float32.
+        ValueError: `highest` or `scaled` is of another type, `highest` is given although inputs are
+            kept, inputs are not in 0 to `highest`, or they are kept whole numbers that are too
+            large for float32.
     """
+    if not isinstance(scaled, bool | np.bool_):
+        raise ValueError(f"scaled must be True or False, got {scaled!r}")
+    if highest is not None and not (is_real(highest) and 0 < highest < np.inf):
+        raise ValueError(f"highest must be a number above 0, got {highest!r}")
     low, high = float(np.min(inputs)), float(np.max(inputs))
     if not scaled:
         return _kept(inputs, highest, max(-low, high))
     if highest is None:
-        _warn_of_guess(what, inputs, low, high)
-        highest = BYTE if inputs.dtype == np.uint8 and high > BYTE_MIDDLE else None
-    if highest is not None:
-        if not (highest > 0 and low >= 0 and high <= highest):
-            raise ValueError(f"inputs must lie in 0 to highest={highest}, got {low} to {high}")
-        return inputs.astype(np.float32) / np.float32(highest)
-    if inputs.dtype.kind in "bf" and low >= 0 and high <= 1:
-        return inputs.astype(np.float32)
-    spread = high - low or 1.0
-    return ((inputs.astype(np.float64) - low) / spread).astype(np.float32)
+        highest = _usual_highest(what, inputs, low, high)
+    elif not is_unit(inputs, highest):
+        raise ValueError(f"inputs must lie in 0 to highest={highest}, got {low} to {high}")
+    if highest is None:
+        return ((inputs.astype(np.float64) - low) / (high - low or 1.0)).astype(np.float32)
+    shares = inputs.astype(np.float32) / np.float32(highest)
+    return shares.clip(0, 1, out=shares)
+
+
+def is_unit(values: NDArray[Any], highest: float = 1) -> bool:
+    """Whether numbers are from 0 to 1, or to another highest one, but for rounding.
+
+    Args:
+        values: finite numbers.
+        highest: the highest.
+    """
+    low, high = float(np.min(values)), float(np.max(values))
+    return low >= -ROUNDING * highest and high <= (1 + ROUNDING) * highest
 
 
 def _kept(
@@ -66,41 +116,49 @@ def _kept(
     return inputs.astype(np.float32)
 
 
-def _warn_of_guess(what: str, inputs: NDArray[np.generic], low: float, high: float) -> None:
-    """Warn where the values do not tell how they are meant."""
-    if inputs.dtype == np.uint8:
-        if high > SMALL_SCALE and high != BYTE:
-            rule = (
-                "are divided by 255"
-                if high > BYTE_MIDDLE
-                else "are scaled to [0, 1] by their range"
+def _usual_highest(what: str, inputs: NDArray[np.generic], low: float, high: float) -> float | None:
+    """What inputs are divided by, None if their range; warns where that may not be meant."""
+    white = WHITE.get(inputs.dtype)
+    if white is not None and (white == WHITE[np.dtype(np.uint8)] or inputs.ndim > 2):
+        by_range = high <= white // 2
+        if is_dark(inputs.dtype, high):
+            rule = "scaled to [0, 1] by their range" if by_range else f"divided by {white}"
+            warn_of_data(
+                f"{what}: {8 * inputs.itemsize}-bit inputs end at {high:.0f} and are {rule}; set "
+                f"highest={white} if they are images, highest={high:.0f} if that is their scale, "
+                f"or scaled=False to keep them {WHERE}"
             )
-            warnings.warn(
-                f"{what}: 8-bit inputs end at {high:.0f} and {rule}; pass highest=255 if they are "
-                f"images, highest={high:.0f} if that is their scale, or scaled=False to keep them",
-                stacklevel=4,
-            )
-    elif not _has_known_scale(inputs, low, high):
+        return None if by_range else white
+    if inputs.dtype.kind in "bf" and is_unit(inputs):
+        return 1
+    if not _has_known_scale(inputs, low, high):
         whole = inputs.dtype.kind in "ui"
-        warnings.warn(
+        warn_of_data(
             f"{what}: {'whole numbers' if whole else 'inputs'} from {low:.4g} to {high:.4g} are "
-            "scaled to [0, 1] by these two; pass scaled=False to keep them, such as "
+            "scaled to [0, 1] by these two; set scaled=False to keep them, such as "
             f"{'the numbers of words' if whole else 'standardised features'}, or highest=NUMBER to "
-            "divide by it (in an .npz file these are arrays of that name)",
-            stacklevel=4,
+            f"divide by it {WHERE}"
         )
+    return None
+
+
+def is_dark(dtype: np.dtype[Any], high: float) -> bool:
+    """Whether images stay far below the highest value of their type.
+
+    Args:
+        dtype: one of `WHITE`.
+        high: their highest value.
+    """
+    return SMALL_SCALE < high < NEARLY * WHITE[dtype]
 
 
 def _has_known_scale(inputs: NDArray[np.generic], low: float, high: float) -> bool:
-    """Whether values are within [0, 1], or levels of grey, which scaling keeps in proportion."""
-    is_float = inputs.dtype.kind in "bf"
-    if low >= 0 and high <= 1:
-        return is_float or low == 0
-    may_be_words = inputs.dtype.kind in "ui" and inputs.ndim == 2
-    grey = high in GREY_ENDS or (
-        high <= SMALL_SCALE and not (is_float and bool(np.any(np.mod(inputs, 1))))
-    )
-    return low == 0 and grey and not may_be_words
+    """Whether values are levels of grey, which scaling keeps in proportion."""
+    whole = inputs.dtype.kind in "ui"
+    if whole and high <= 1:
+        return low == 0
+    grey = high in WHITE.values() or (high <= SMALL_SCALE and not bool(np.any(np.mod(inputs, 1))))
+    return low == 0 and grey and not (whole and inputs.ndim == 2)
 
 
 def channels_first(inputs: NDArray[np.float32], channels: Channels | None) -> NDArray[np.float32]:
@@ -133,5 +191,6 @@ def _channel_axis(shape: tuple[int, ...]) -> Literal["first", "last"]:
         return "last"
     raise ValueError(
         f"images of shape {shape[1:]} have their channels first or last, which cannot be told from "
-        "the sizes; pass channels='first' or 'last', or 'none' if they are no images"
+        "the sizes; set channels='first' or 'last', or 'none' if they are no images (in an .npz "
+        "file, an array of that name)"
     )

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
 from bcfl.methods import imported, made_by, misfit, reference_of, registered
 from bcfl.runtime import as_path, check_name, nearest
-from experiments.datasets.dataset import DataError, Dataset
-from experiments.datasets.formats import SUFFIXES, load_path, named_files, readable
+from experiments.datasets.arrays import Scaling, is_stated
+from experiments.datasets.dataset import DataError, Dataset, domains_in_words
+from experiments.datasets.formats import NO_SCALING, SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
-from experiments.datasets.known import KNOWN, SIZED, KnownDataset, known_dataset
+from experiments.datasets.known import KNOWN, SIZED, KnownDataset, ends_with, known_dataset
 from experiments.datasets.rendered import NAME as RENDERED
 from experiments.datasets.rendered import SOURCE as RENDERED_SOURCE
 from experiments.datasets.rendered import rendered_digits
@@ -54,11 +56,12 @@ class DatasetInfo:
         """What is not available locally, in words; empty where nothing is missing."""
         if not self.found:
             return self.name
-        domains = "domain" if len(self.lacks) == 1 else "domains"
-        return f"{domains} {', '.join(self.lacks)} of {self.name}" if self.lacks else ""
+        return f"{domains_in_words(self.lacks)} of {self.name}" if self.lacks else ""
 
 
-def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
+def load(
+    name: str | Path, data_dir: str | Path | None = None, **scaling: Unpack[Scaling]
+) -> Dataset:
     """Load a data set.
 
     A name is searched in `data_dir`, then in the directory of the environment variable BCFL_DATA,
@@ -72,13 +75,16 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
             folder, a path, a name that a package registers, or `module:object` of a `Dataset` or of
             a function that makes one.
         data_dir: directory that is searched first.
+        **scaling: of a file or folder of your own, `highest=NUMBER` divides inputs, and
+            `scaled=False` keeps them; see `experiments.datasets.Dataset.from_arrays`.
 
     Returns:
         The data set, with `inputs` (samples, ...) as float32 and `targets` (samples,) as int64.
 
     Raises:
         DataError: the data set is not found (the message lists the searched directories), the data
-            directory does not exist, or the files are corrupt.
+            directory does not exist, the files are corrupt, or `highest` or `scaled` is given for a
+            data set that has a scale of its own.
         UnknownObjectError: `module:object` cannot be imported, or is of another kind.
 
     Example:
@@ -87,36 +93,49 @@ def load(name: str | Path, data_dir: str | Path | None = None) -> Dataset:
         >>> digits.input_shape, digits.num_outputs
         ((1, 8, 8), 10)
     """
-    return located(name, data_dir)()
+    return located(name, data_dir, **scaling)()
 
 
-def located(name: str | Path, data_dir: str | Path | None = None) -> Callable[[], Dataset]:
+def located(
+    name: str | Path, data_dir: str | Path | None = None, **scaling: Unpack[Scaling]
+) -> Callable[[], Dataset]:
     """What reads a data set; nothing is read or imported yet.
 
     Args:
         name: as of `load`.
         data_dir: directory that is searched first.
+        **scaling: as of `load`.
 
     Raises:
-        DataError: the data set is not found, or the data directory does not exist.
+        DataError: the data set is not found, the data directory does not exist, or the data set has
+            a scale of its own.
     """
     places = _places(data_dir)
     if isinstance(name, Path):
-        return partial(load_path, _plain_name(name), name.expanduser())
+        return partial(load_path, _plain_name(name), name.expanduser(), **scaling)
     check_name("data set", name)
     if os.sep in name or name.endswith(".npz"):
         path = Path(name).expanduser()
-        return partial(load_path, _plain_name(path), path)
+        return partial(load_path, _plain_name(path), path, **scaling)
     if name in BUILT_IN:
-        return BUILT_IN[name].load
+        return _as_it_is(BUILT_IN[name].load, name, scaling)
     for place in places:
         if (found := _found(name, place)) is not None:
             known = known_dataset(name)
-            return partial(load_path if known is None else known.load, name, found)
+            if known is None:
+                return partial(load_path, name, found, **scaling)
+            return _as_it_is(partial(known.load, name, found), name, scaling)
     reference = reference_of(name, "datasets")
     if reference is not None:
-        return partial(_of_reference, reference)
+        return _as_it_is(partial(_of_reference, reference), name, scaling)
     raise DataError(_not_found(name, places))
+
+
+def _as_it_is(load: Callable[[], Dataset], name: str, scaling: Scaling) -> Callable[[], Dataset]:
+    """What reads a data set that has a scale of its own."""
+    if is_stated(scaling):
+        raise DataError(f"dataset {name!r}: {NO_SCALING}")
+    return load
 
 
 def _of_reference(reference: str) -> Dataset:
@@ -144,7 +163,8 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
     for place in places:
         for name, path in _own(place):
             if name not in infos:
-                infos[name] = _info(name, path)
+                other = next((one.name for one in infos.values() if one.where == str(path)), None)
+                infos[name] = _info(name, path, other)
     for name, reference in registered("datasets").items():
         infos.setdefault(name, DatasetInfo(name, f"of a package: {reference}", reference, True))
     for name, known in KNOWN.items():
@@ -152,10 +172,12 @@ def available(data_dir: str | Path | None = None) -> tuple[DatasetInfo, ...]:
     return tuple(infos[name] for name in sorted(infos))
 
 
-def _info(name: str, path: Path) -> DatasetInfo:
+def _info(name: str, path: Path, other: str | None) -> DatasetInfo:
+    """Entry of a data set, which `other` names as well if it is given."""
     known = known_dataset(name)
     if known is None:
-        return DatasetInfo(name, "local data", str(path), True)
+        also = f", also as {other}" if other else ""
+        return DatasetInfo(name, f"local data{also}", str(path), True)
     try:
         lacks = known.lacks(path)
     except (DataError, OSError):  # told when it is loaded
@@ -230,7 +252,7 @@ def _found(name: str, place: Path) -> Path | None:
 def _expected(name: str, known: KnownDataset, place: Path) -> list[Path]:
     """Where the files of a known data set may be in a data directory."""
     paths = [place / f"{name}.npz", *(place / path for path in known.paths)]
-    return paths + ([place] if place.name == name else [])
+    return paths + [place] * any(ends_with(place, path) for path in (name, *known.paths))
 
 
 def _plain_name(path: Path) -> str:

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from experiments.datasets.arrays import Channels
-from experiments.datasets.dataset import DataError, Dataset, Pair, concatenated
+from experiments.datasets.arrays import Reading
+from experiments.datasets.dataset import DataError, Dataset, Pair, concatenated, whole_labels
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
-TEST_SPLITS = ("test", "validation", "valid", "val")
+VALIDATION_SPLITS = ("validation", "valid", "val")
+TEST_SPLITS = ("test", *VALIDATION_SPLITS)
 
 
-def from_numpy(  # noqa: PLR0913 - keywords with defaults
+def from_numpy(
     inputs: ArrayLike,
     targets: ArrayLike,
     test: tuple[ArrayLike, ArrayLike] | None = None,
     *,
     name: str = "arrays",
     writers: ArrayLike | None = None,
-    highest: float | None = None,
-    scaled: bool = True,
-    channels: Channels | None = None,
+    **reading: Unpack[Reading],
 ) -> Dataset:
-    """Make a data set of arrays.
-
-    See `experiments.datasets.Dataset.from_arrays` for how they are scaled by default.
+    """Make a data set of arrays, which are scaled to [0, 1] by default.
 
     Args:
         inputs: (samples, ...) numbers.
@@ -40,10 +37,8 @@ def from_numpy(  # noqa: PLR0913 - keywords with defaults
         test: inputs and targets of the original test set, if any.
         name: name of the data set.
         writers: writer of each sample, test samples last, as numbers or names.
-        highest: inputs are divided by this number, such as 255.
-        scaled: whether inputs are scaled; otherwise they are kept, such as the numbers of words.
-        channels: where the channels of images are; `none` for samples that are no images, such as
-            sequences (samples, time, features).
+        **reading: `highest=NUMBER` divides inputs, `scaled=False` keeps them, and `channels` says
+            where images have them; see `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
         DataError: see `experiments.datasets.Dataset.from_arrays`; or there is not one writer per
@@ -61,9 +56,7 @@ def from_numpy(  # noqa: PLR0913 - keywords with defaults
             f"dataset {name!r}: inputs and targets must be two arguments, and test a pair, "
             "from_numpy(inputs, targets, (test_inputs, test_targets)); got a tuple as inputs"
         )
-    whole = Dataset.from_arrays(
-        name, (inputs, targets), test, highest=highest, scaled=scaled, channels=channels
-    )
+    whole = Dataset.from_arrays(name, (inputs, targets), test, **reading)
     if writers is None:
         return whole
     return replace(whole, writers=np.unique(np.asarray(writers), return_inverse=True)[1])
@@ -74,23 +67,17 @@ def from_torch(
     test: TorchDataset[Any] | None = None,
     *,
     name: str = "torch",
-    highest: float | None = None,
-    scaled: bool = True,
-    channels: Channels = "first",
+    **reading: Unpack[Reading],
 ) -> Dataset:
-    """Make a data set of one of torch or torchvision.
-
-    See `experiments.datasets.Dataset.from_arrays` for how inputs are scaled by default.
+    """Make a data set of one of torch or torchvision, which is scaled to [0, 1] by default.
 
     Args:
         dataset: map-style data set of pairs: a tensor or array with its channels first, or an
             image; and a class.
         test: the original test set, if any.
         name: name of the data set.
-        highest: inputs are divided by this number, such as 255.
-        scaled: whether inputs are scaled; otherwise they are kept, such as the numbers of words.
-        channels: where the channels of images are; `none` for samples that are no images, such as
-            sequences (time, features).
+        **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
+            channels are first by default.
 
     Raises:
         DataError: samples are no such pairs or differ in shape, or the data set raised an error of
@@ -98,77 +85,69 @@ def from_torch(
     """
     train = _pairs(f"{name!r} (training part)", dataset)
     held = None if test is None else _pairs(f"{name!r} (test part)", test)
-    return Dataset.from_arrays(
-        name, train, held, name, highest=highest, scaled=scaled, channels=channels
-    )
+    return Dataset.from_arrays(name, train, held, name, **_FIRST | reading)
 
 
-def from_huggingface(  # noqa: PLR0913 - keywords with defaults
+def from_huggingface(
     dataset: Any,  # noqa: ANN401 - of the optional package `datasets`
     test: Any = None,  # noqa: ANN401
     *,
     inputs: str | Sequence[str] | None = None,
     targets: str | None = None,
     name: str = "huggingface",
-    highest: float | None = None,
-    scaled: bool = True,
-    channels: Channels = "first",
+    **reading: Unpack[Reading],
 ) -> Dataset:
     """Make a data set of one of the Hugging Face package `datasets`.
 
-    See `experiments.datasets.Dataset.from_arrays` for how inputs are scaled by default.
+    Inputs are scaled to [0, 1] by default.
 
     Args:
         dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` and `validation`.
             Samples of `validation` are training samples where there is a `test`, as validation
             samples of MedMNIST are, and else the original test set.
-        test: the original test set, if any.
+        test: the original test set, if any, in place of the split `test`.
         inputs: column of images, or of arrays with their channels first, or several columns of
             numbers; by default the first of `image`, `img`, `inputs`, `x`.
         targets: column of classes, or of rows of 0 and 1 where any number of labels may be present;
             by default the first of `label`, `labels`, `fine_label`, `y`.
         name: name of the data set.
-        highest: inputs are divided by this number, such as 255.
-        scaled: whether inputs are scaled; otherwise they are kept, such as the numbers of words.
-        channels: where the channels of images are; `none` for samples that are no images, such as
-            sequences (time, features).
+        **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
+            channels are first by default.
 
     Raises:
         DataError: there is no such column or split, a split is a stream or empty, samples differ in
             shape, or code of the data set raised an error, which is the cause; see also
             `experiments.datasets.Dataset.from_arrays`.
     """
-    parts: dict[str, Any] = {"training": dataset}
+    learnt = {"training": dataset}
     if isinstance(dataset, Mapping):
-        parts, held = _splits(name, dataset, has_test=test is not None)
-        test = held if test is None else test
-    parts |= {} if test is None else {"test": test}
-    pairs = {
-        part: _of_columns(f"{name!r} ({part} part)", samples, inputs, targets)
-        for part, samples in parts.items()
-    }
-    held_out = pairs.pop("test", None)
-    return Dataset.from_arrays(
-        name,
-        concatenated(name, list(pairs.values())),
-        held_out,
-        name,
-        highest=highest,
-        scaled=scaled,
-        channels=channels,
-    )
+        learnt, test = _splits(name, dataset, test)
+    pairs = [
+        _of_columns(f"{name!r} ({split} part)", part, inputs, targets)
+        for split, part in learnt.items()
+    ]
+    held = None if test is None else _of_columns(f"{name!r} (test part)", test, inputs, targets)
+    train = concatenated(name, pairs)
+    return Dataset.from_arrays(name, train, held, name, **_FIRST | reading)
+
+
+_FIRST: Reading = {"channels": "first"}
 
 
 def _splits(
-    name: str, dataset: Mapping[str, Any], has_test: bool
+    name: str,
+    dataset: Mapping[str, Any],
+    test: Any | None,  # noqa: ANN401
 ) -> tuple[dict[str, Any], Any | None]:
-    """Splits to train on, and that of tests unless there is one already."""
+    """Splits to train on, and the test set: the given one, or else the first split of that kind."""
     if "train" not in dataset:
         raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-    others = [split for split in TEST_SPLITS if split in dataset]
-    held = None if has_test or not others else dataset[others.pop(0)]
-    validation = {split: dataset[split] for split in others if split != "test"}
-    return {"training": dataset["train"], **validation}, held
+    others = [dataset[split] for split in TEST_SPLITS if split in dataset]
+    if test is None and others:
+        test = others[0]
+    validation = {split: dataset[split] for split in VALIDATION_SPLITS if split in dataset}
+    learnt = {split: part for split, part in validation.items() if part is not test}
+    return {"training": dataset["train"], **learnt}, test
 
 
 def _of_columns(
@@ -186,7 +165,7 @@ def _of_columns(
         found, labels = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    return found, _whole(labels)
+    return found, whole_labels(labels)
 
 
 def _usual(what: str, columns: Sequence[str], usual: Sequence[str]) -> str:
@@ -222,10 +201,4 @@ def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
         raise DataError(
             f"dataset {what} must have a length and pairs of an input and a class: {error}"
         ) from (error.__cause__ or error)
-    return found, _whole(labels)
-
-
-def _whole(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as whole numbers, where that loses nothing."""
-    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
-    return labels.astype(np.int64) if is_whole else labels
+    return found, whole_labels(labels)

@@ -16,7 +16,7 @@ Pair = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels."""
 PARTS = ("training", "test")
 NUMBERED = (
-    "number the labels `y` of training and test samples together before they are saved: "
+    "number the labels `y` of training and test samples together: "
     "`classes, y = numpy.unique(y, return_inverse=True)`"
 )
 """What to do about labels that are text, or integers with gaps."""
@@ -127,11 +127,13 @@ class Dataset:
         """Validate and scale raw arrays.
 
         By default inputs are scaled to [0, 1]: unsigned 8-bit integers that exceed 127 are divided
-        by 255, floats within [0, 1] are unchanged, and all others are min-max scaled over the whole
-        set. A warning tells where that may not be meant: of 8-bit integers that end between 17 and
-        254, of other inputs that do not run from 0 to 255 or 65,535 or to at most 16, and of tables
-        of whole numbers, which may be the numbers of words. `highest` and `scaled` say what is
-        meant.
+        by 255, and so are images of unsigned 16-bit integers that exceed 32,767 by 65,535; floats
+        within [0, 1] are unchanged, but for rounding, and all others are min-max scaled over the
+        whole set. A warning tells where that may not be meant: of 8 and 16 bits that end above 16,
+        but below nine tenths of their highest value; of other inputs that are not whole numbers
+        from 0 to at most 16, and do not run from 0 to 255 or 65,535; and of tables of other
+        integers than 0 and 1, which may be the numbers of words. `highest` and `scaled` say what
+        is meant.
 
         Images become (channels, height, width): (samples, height, width) gets a channel axis. Of
         four axes the second is that of channels if its size is at most 4 or the others are equal,
@@ -172,10 +174,10 @@ class Dataset:
         for (inputs, targets), part in zip(parts, PARTS, strict=False):
             _check_part(f"{name!r} ({part} part)", inputs, targets)
         shapes = {inputs.shape[1:] for inputs, _ in parts}
-        if len(shapes) > 1 or len({inputs.dtype for inputs, _ in parts}) > 1:
+        if len(shapes) > 1:
             raise DataError(
-                f"dataset {name!r}: training and test inputs must agree in shape and type, got "
-                f"{[(x.shape[1:], str(x.dtype)) for x, _ in parts]}"
+                f"dataset {name!r}: training and test inputs must agree in shape, got "
+                f"{' and '.join(str(x.shape[1:]) for x, _ in parts)}"
             )
         targets = np.concatenate([y for _, y in parts]).astype(np.int64)
         raw = np.concatenate([x for x, _ in parts])
@@ -217,6 +219,17 @@ def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, firs
         )
 
 
+def domains_in_words(names: Sequence[str]) -> str:
+    """Such as `domain usps` or `domains usps, svhn`."""
+    return f"{'domain' if len(names) == 1 else 'domains'} {', '.join(names)}"
+
+
+def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as whole numbers, where that loses nothing; others as they are."""
+    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
+    return labels.astype(np.int64) if is_whole else labels
+
+
 def concatenated(name: str, pairs: Sequence[Pair]) -> Pair:
     """Inputs and labels of several parts, such as training and validation samples, in one.
 
@@ -246,6 +259,8 @@ def _pair(name: str, given: object) -> Sequence[ArrayLike]:
 
 
 def _array(name: str, what: str, values: ArrayLike) -> NDArray[Any]:
+    if what == "inputs" and hasattr(values, "iloc"):
+        values = _of_frame(name, values)
     try:
         return np.asarray(values)
     except ValueError:
@@ -253,6 +268,17 @@ def _array(name: str, what: str, values: ArrayLike) -> NDArray[Any]:
             f"dataset {name!r}: {what} must be one array, of samples that agree in shape, got a "
             f"{type(values).__name__} whose parts differ in shape"
         ) from None
+
+
+def _of_frame(name: str, frame: Any) -> ArrayLike:  # noqa: ANN401 - of pandas
+    """The columns of a data frame as one array, as those of clients."""
+    from bcfl.data import without_frame
+
+    try:
+        columns: ArrayLike = without_frame(frame)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"dataset {name!r}: {error}") from None
+    return columns
 
 
 def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
@@ -315,6 +341,11 @@ def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.gene
             f"dataset {what}: labels must be integers 0 to k - 1, got type {targets.dtype}"
             f"{_as_integers(targets)}"
         )
+    if targets.dtype.kind == "i" and (targets == -1).all():
+        raise DataError(
+            f"dataset {what}: all labels are -1, as of test sets that are published without "
+            'labels; give another one as test, such as test=data["validation"] of Hugging Face'
+        )
     _check_finite(what, inputs)
 
 
@@ -326,11 +357,11 @@ def _check_finite(what: str, inputs: NDArray[Any]) -> None:
 
 
 def _as_integers(labels: NDArray[np.generic]) -> str:
-    """What to do, before they are saved, about labels that are no integers."""
+    """What to do about labels that are no integers."""
     kind = labels.dtype.kind
     if kind == "b" or (kind not in "cMm" and _are_whole(labels)):
         numbers = "" if kind in "bf" else ".astype(float)"
-        return f"; save `y{numbers}.astype(int)` in place of such labels `y`"
+        return f"; give `y{numbers}.astype(int)` in place of such labels `y`"
     if labels.dtype.kind == "f":
         return "; numbers to predict (regression) are for bcfl.ClientData.from_arrays in Python"
     return f"; {NUMBERED}"
@@ -346,9 +377,9 @@ def _are_whole(labels: NDArray[Any]) -> bool:
 
 
 def _from_zero(present: NDArray[np.int64]) -> str:
-    """What to do, before they are saved, about labels that are not 0 to k - 1."""
+    """What to do about labels that are not 0 to k - 1."""
     if np.array_equal(present, np.arange(1, len(present) + 1)):
-        return "classes are counted from 0: save `y - 1` in place of such labels `y`, in all parts"
+        return "classes are counted from 0: give `y - 1` in place of such labels `y`, in all parts"
     return NUMBERED
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.arrays import warn_of_data
+from experiments.datasets.dataset import DataError, Dataset, domains_in_words
 from experiments.datasets.formats import load_path, readable
 from experiments.datasets.images import resized
 
@@ -97,7 +97,7 @@ def load_digits_five(name: str, folder: Path) -> Dataset:
     paths = {domain: domain_path(domain, folder) for domain in DIGITS}
     missing = missing_digits(folder)
     if missing:
-        warnings.warn(f"dataset {name!r}: {folder} {_lacking(missing)}", stacklevel=2)
+        warn_of_data(f"dataset {name!r}: {folder} {_lacking(missing)}")
     parts = {
         domain: load_path(domain, path, NUM_CLASSES)
         for domain, path in paths.items()
@@ -139,8 +139,8 @@ def load_like(name: str, folder: Path) -> Dataset:
 
 
 def _lacking(domains: Sequence[str]) -> str:
-    expected = ", ".join(f"{domain} ({DIGITS[domain].paths[0]})" for domain in domains)
-    return f"lacks the domains {expected}"
+    expected = [f"{domain} ({DIGITS[domain].paths[0]})" for domain in domains]
+    return f"lacks the {domains_in_words(expected)}"
 
 
 def _coloured(part: Dataset) -> Dataset:

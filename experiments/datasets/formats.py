@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
+from experiments.datasets.arrays import Scaling, is_stated
 from experiments.datasets.cifar import holds_cifar, load_cifar
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.idx import holds_idx, load_idx
 from experiments.datasets.images import from_folder, holds_images, holds_lists, load_lists
 from experiments.datasets.leaf import holds_leaf, load_leaf
-from experiments.datasets.mat import load_libsvm, load_mat
+from experiments.datasets.mat import USPS, load_libsvm, load_mat
 from experiments.datasets.npz import holds_samples, load_npz
 from experiments.datasets.omniglot import holds_omniglot, load_omniglot
 from experiments.datasets.texts import holds_reviews, holds_tweets, load_reviews, load_tweets
 
 SUFFIXES = (".npz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".mat", ".zip")
 """Of files that are found by their name without it."""
+NO_SCALING = (
+    "highest and scaled are for an .npz or .mat file, IDX files or a folder of images; other data "
+    "sets are read as they are published or made"
+)
+"""Of data sets whose values have a scale of their own."""
 
 
 @dataclass(frozen=True)
@@ -26,26 +33,28 @@ class Format:
 
     Attributes:
         holds: whether a path is of this format.
-        load: reads it, from the name of the data set, the path, and the number of classes if that
-            is known.
+        load: reads it, from the name of the data set, the path, the number of classes if that is
+            known, and, where it is scaled, the keywords of `Scaling`.
+        is_scaled: whether its values may be scaled in different ways.
     """
 
     holds: Callable[[Path], bool]
-    load: Callable[[str, Path, int | None], Dataset]
+    load: Callable[..., Dataset]
+    is_scaled: bool = False
 
 
 FORMATS = (
-    Format(lambda path: path.is_file() and path.suffix == ".npz", load_npz),
-    Format(lambda path: path.is_file() and path.suffix == ".mat", load_mat),
-    Format(lambda path: path.is_file() and path.suffix == ".bz2", load_libsvm),
-    Format(holds_idx, load_idx),
+    Format(lambda path: path.is_file() and path.suffix == ".npz", load_npz, True),
+    Format(lambda path: path.is_file() and path.suffix == ".mat", load_mat, True),
+    Format(lambda path: path.is_file() and path.name == USPS, load_libsvm),
+    Format(holds_idx, load_idx, True),
     Format(holds_cifar, load_cifar),
     Format(holds_leaf, lambda name, path, _: load_leaf(name, path)),
     Format(holds_reviews, lambda name, path, _: load_reviews(name, path)),
     Format(holds_tweets, lambda name, path, _: load_tweets(name, path)),
     Format(holds_lists, load_lists),
     Format(holds_omniglot, lambda name, path, _: load_omniglot(name, path)),
-    Format(holds_images, lambda name, path, _: from_folder(path, name)),
+    Format(holds_images, lambda name, path, _, **how: from_folder(path, name, **how), True),
 )
 
 
@@ -57,7 +66,9 @@ def readable(path: Path) -> Path | None:
     return archives[0] if len(archives) == 1 else None
 
 
-def load_path(name: str, path: Path, num_classes: int | None = None) -> Dataset:
+def load_path(
+    name: str, path: Path, num_classes: int | None = None, **scaling: Unpack[Scaling]
+) -> Dataset:
     """Load a file or folder.
 
     Args:
@@ -65,10 +76,11 @@ def load_path(name: str, path: Path, num_classes: int | None = None) -> Dataset:
         path: of the file or folder.
         num_classes: number of classes of a published data set, one for each sample; by default
             as many as there are.
+        **scaling: `highest` and `scaled`, see `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
-        DataError: it does not exist, its format is unknown, it is corrupt, or its labels are not
-            those of the published data set.
+        DataError: it does not exist, its format is unknown or its values have a scale of their own,
+            it is corrupt, or its labels are not those of the published data set.
     """
     found = readable(path)
     form = None if found is None else _format(found)
@@ -76,11 +88,13 @@ def load_path(name: str, path: Path, num_classes: int | None = None) -> Dataset:
         problem = "holds neither" if path.is_dir() else "is neither" if path.exists() else ""
         shown = f"{problem} IDX files nor one .npz file nor another known format"
         raise DataError(
-            f"{path} {shown if problem else 'does not exist'}; give an .npz file, or a folder of "
-            "IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by "
-            "class"
+            f"{path} {shown if problem else 'does not exist'}; give an .npz or .mat file, or a "
+            "folder of IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of "
+            "images by class"
         )
-    dataset = form.load(name, found, num_classes)
+    if is_stated(scaling) and not form.is_scaled:
+        raise DataError(f"{found}: {NO_SCALING}")
+    dataset = form.load(name, found, num_classes, **(scaling if form.is_scaled else {}))
     if num_classes is not None and (dataset.num_classes, dataset.label_sets) != (num_classes, None):
         kind = "classes" if dataset.label_sets is None else "labels, any number for a sample"
         raise DataError(

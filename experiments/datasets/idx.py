@@ -6,21 +6,15 @@ import gzip
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.datasets.arrays import Scaling
 from experiments.datasets.dataset import DataError, Dataset, check_labels
 
 UNSIGNED_BYTES = 0x08
-EMNIST_CLASSES = {
-    "balanced": 47,
-    "byclass": 62,
-    "bymerge": 47,
-    "digits": 10,
-    "letters": 26,
-    "mnist": 10,
-}
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,9 @@ def holds_idx(folder: Path, stems: Stems = MNIST) -> bool:
     )
 
 
-def load_idx(name: str, folder: Path, num_classes: int | None = None) -> Dataset:
+def load_idx(
+    name: str, folder: Path, num_classes: int | None = None, **scaling: Unpack[Scaling]
+) -> Dataset:
     """Load the four IDX files of a folder.
 
     File names are `train-images-idx3-ubyte`, `train-labels-idx1-ubyte` and the same with `t10k`,
@@ -66,6 +62,7 @@ def load_idx(name: str, folder: Path, num_classes: int | None = None) -> Dataset
         name: name of the data set.
         folder: folder of the four files.
         num_classes: number of classes; by default as many as there are.
+        **scaling: `highest` and `scaled`, see `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
         DataError: a file is missing or corrupt, or the arrays are invalid.
@@ -77,10 +74,13 @@ def load_idx(name: str, folder: Path, num_classes: int | None = None) -> Dataset
         (test_inputs, test_labels),
         f"IDX files in {folder}",
         num_classes=num_classes,
+        **scaling,
     )
 
 
-def load_emnist(name: str, folder: Path, split: str, classes: int | None = None) -> Dataset:
+def load_emnist(
+    name: str, folder: Path, split: str, num_classes: int, kept: int | None = None
+) -> Dataset:
     """Load the four IDX files of a split of EMNIST (Cohen et al., 2017).
 
     File names are `emnist-SPLIT-train-images-idx3-ubyte.gz` and the like. Images are stored with
@@ -90,21 +90,23 @@ def load_emnist(name: str, folder: Path, split: str, classes: int | None = None)
         name: name of the data set.
         folder: folder of the files.
         split: `balanced`, `byclass`, `bymerge`, `digits`, `letters` or `mnist`.
-        classes: only samples of the first so many classes; all by default.
+        num_classes: number of classes of the split.
+        kept: only samples of the first so many classes; all by default.
 
     Raises:
         DataError: a file is missing or corrupt, or the arrays are invalid.
     """
     first = 1 if split == "letters" else 0
     pairs = []
-    arrays = _arrays(folder, emnist_stems(split), EMNIST_CLASSES[split], first)
-    num_classes = classes or EMNIST_CLASSES[split]
+    arrays = _arrays(folder, emnist_stems(split), num_classes, first)
     for images, labels in (arrays[:2], arrays[2:]):
-        kept = labels < first + num_classes
-        pairs.append((images[kept].swapaxes(1, 2), labels[kept].astype(np.int64) - first))
+        rows = labels < first + (kept or num_classes)
+        pairs.append((images[rows].swapaxes(1, 2), labels[rows].astype(np.int64) - first))
     train, test = pairs
     source = f"EMNIST {split} in {folder}"
-    return Dataset.from_arrays(name, train, test, source, highest=255, num_classes=num_classes)
+    return Dataset.from_arrays(
+        name, train, test, source, highest=255, num_classes=kept or num_classes
+    )
 
 
 def emnist_stems(split: str) -> Stems:

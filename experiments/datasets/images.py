@@ -5,12 +5,20 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.arrays import GREY_ENDS
+from experiments.datasets.arrays import (
+    WHERE,
+    WHITE,
+    Scaling,
+    is_dark,
+    is_stated,
+    is_unit,
+    warn_of_data,
+)
 from experiments.datasets.dataset import DataError, Dataset, check_labels
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
@@ -31,12 +39,12 @@ def decoded(content: bytes, size: tuple[int, int] | None = None) -> NDArray[Any]
         size: height and width to resize to; its own by default.
 
     Returns:
-        uint8; of grey images with 16 bits uint16, and with floating-point numbers float32.
+        uint8; of grey images with more bits uint16, int32 or float32.
 
     Raises:
-        DataError: the bytes are no image, or one of whole numbers of 32 bits.
+        DataError: the bytes are no image.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(io.BytesIO(content)) as image:
@@ -45,30 +53,25 @@ def decoded(content: bytes, size: tuple[int, int] | None = None) -> NDArray[Any]
             deep = mode in DEEP
             plain = image.convert("F" if deep else grey)
             kind = _deep_kind(mode, image.format, np.asarray(plain)) if deep else np.uint8
-    except DataError:
-        raise
+    except UnidentifiedImageError:
+        raise DataError("it is no image") from None
     except Exception as error:  # damaged images raise errors of a dozen kinds
         raise DataError(f"an image cannot be read: {error}") from error
     if size is not None and plain.size != size[::-1]:
         plain = plain.resize(size[::-1], Image.Resampling.BILINEAR)
     pixels = np.asarray(plain)
-    return pixels.round().astype(kind) if kind == np.uint16 else pixels
+    return pixels.round().astype(kind) if kind in (np.uint16, np.int32) else pixels
 
 
 def _deep_kind(
     mode: str, form: str | None, pixels: NDArray[np.float32]
-) -> type[np.uint16 | np.float32]:
+) -> type[np.uint16 | np.int32 | np.float32]:
     """Type of the pixels of an image of more than 8 bits."""
     if mode == "F":
         return np.float32
     if mode != "I":
         return np.uint16
-    if form in SIXTEEN_BITS and pixels.min() >= 0 and pixels.max() <= GREY_ENDS[-1]:
-        return np.uint16  # older Pillow reads 16 bits as 32
-    raise DataError(
-        "whole numbers of 32 bits have no known scale; save it with 8 or 16 bits, or with "
-        "floating-point numbers from 0 to 1"
-    )
+    return np.uint16 if form in SIXTEEN_BITS else np.int32  # older Pillow reads 16 bits as 32
 
 
 def channels_first(images: NDArray[Any]) -> NDArray[Any]:
@@ -107,30 +110,28 @@ def from_folder(
     folder: str | Path,
     name: str | None = None,
     size: tuple[int, int] | None = None,
-    *,
-    highest: float | None = None,
-    scaled: bool = True,
+    **scaling: Unpack[Scaling],
 ) -> Dataset:
     """Load images of a folder with one subfolder for each class.
 
     Where the folder has a subfolder `train` beside `test` or `val`, the classes are inside these.
     Images of `val` are training samples where there is a `test`, as validation samples of MedMNIST
     are, and else the original test set.
-    Pixels of 8 bits are scaled as `experiments.datasets.Dataset.from_arrays` says. Where any image
-    has more, those of 8 bits are divided by 255 and those of 16 bits by 65,535, and floating-point
-    numbers from 0 to 1 are unchanged.
+    Pixels are scaled as `experiments.datasets.Dataset.from_arrays` says, but where images differ in
+    type, those of 8 bits are divided by 255 and those of 16 bits by 65,535. Floating-point and
+    signed numbers must be from 0 to 1, unless it is said how they are scaled. Where any image has
+    colours, grey ones get three equal channels.
 
     Args:
         folder: the folder; classes are numbered by the sorted names of their subfolders.
         name: name of the data set; that of the folder by default.
         size: height and width to resize to; needed where images differ in size.
-        highest: pixels are divided by this number, whatever their type.
-        scaled: whether pixels are scaled; otherwise they are kept.
+        **scaling: `highest=NUMBER` divides pixels of any type, `scaled=False` keeps them; see
+            `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
         DataError: there are no images, they differ in size, one cannot be read, `test` or `val` has
-            classes that `train` lacks, or pixels are not in 0 to `highest`, or floating-point
-            numbers not in 0 to 1.
+            classes that `train` lacks, or pixels are not in 0 to `highest`, or have no known scale.
     """
     folder = Path(folder).expanduser()
     inner = {path.name.lower(): path for path in _folders(folder)}
@@ -139,25 +140,21 @@ def from_folder(
     others = [inner[part] for part in names if part in inner]
     classes = sorted(path.name for path in _folders(train) if _images(path))
     if not classes:
-        raise DataError(f"{folder} must hold one subfolder of images for each class, found none")
+        raise DataError(
+            f"{folder} must hold one subfolder of images for each class, found none with files "
+            f"{', '.join(SUFFIXES)}"
+        )
     for part in others:
         unknown = {path.name for path in _folders(part) if _images(path)} - set(classes)
         if unknown:
             raise DataError(f"{part} has classes that {train} lacks: {', '.join(sorted(unknown))}")
     learnt = [file for part in (train, *others[1:]) for file in _by_class(part, classes)]
-    pairs = [_read(learnt, size)]
-    pairs += [_read(_by_class(others[0], classes), size)] if others else []
-    if highest is None and scaled:
-        pairs = _in_unit(pairs, folder)
-    return Dataset.from_arrays(
-        name or folder.name,
-        _stacked(pairs[0]),
-        _stacked(pairs[1]) if others else None,
-        f"images in {folder}",
-        highest=highest,
-        scaled=scaled,
-        channels="first",
-    )
+    pairs = _read([learnt, *(_by_class(part, classes) for part in others[:1])], size)
+    name = name or folder.name
+    samples = list(map(_stacked, pairs if is_stated(scaling) else _in_unit(pairs, name)))
+    test = samples[1] if others else None
+    source = f"images in {folder}"
+    return Dataset.from_arrays(name, samples[0], test, source, channels="first", **scaling)
 
 
 def holds_lists(folder: Path) -> bool:
@@ -178,15 +175,15 @@ def load_lists(name: str, folder: Path, num_classes: int | None = None) -> Datas
     Raises:
         DataError: a list or an image is missing or unreadable, or a label is out of range.
     """
-    pairs = []
+    parts = []
     for path in _lists(folder):
         rows = [line.split() for line in path.read_text("utf-8").splitlines() if line.strip()]
         if not rows or any(len(row) != 2 or not row[1].isdigit() for row in rows):
             raise DataError(f"{path} must have lines of a file name and a label")
         check_labels(str(path), np.array([int(label) for _, label in rows]), num_classes)
         images = path.with_name(path.name.removesuffix("_labels.txt"))
-        pairs.append(_read([(images / file, int(label)) for file, label in rows], None))
-    train, test = (_stacked(pair) for pair in _in_unit(pairs, folder))
+        parts.append([(images / file, int(label)) for file, label in rows])
+    train, test = map(_stacked, _in_unit(_read(parts), name))
     source = f"images in {folder}"
     return Dataset.from_arrays(name, train, test, source, channels="first", num_classes=num_classes)
 
@@ -196,7 +193,11 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _images(folder: Path) -> bool:
-    return any(path.suffix.lower() in SUFFIXES for path in folder.iterdir())
+    return any(map(_is_image, folder.iterdir()))
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
 
 
 def _lists(folder: Path) -> list[Path]:
@@ -211,7 +212,7 @@ def _by_class(folder: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
         (path, number)
         for number, label in enumerate(classes)
         for path in sorted((folder / label).glob("*"))
-        if path.suffix.lower() in SUFFIXES
+        if _is_image(path)
     ]
 
 
@@ -219,40 +220,62 @@ Images = tuple[list[NDArray[Any]], NDArray[np.int64]]
 """Images, all grey or all in colours and of one size, and their labels."""
 
 
-def _read(files: Sequence[tuple[Path, int]], size: tuple[int, int] | None) -> Images:
-    images = []
-    for path, _ in files:
-        try:
-            images.append(decoded(path.read_bytes(), size))
-        except (DataError, OSError) as error:
-            raise DataError(f"{path} cannot be read: {error}") from error
-    depth = max((image.ndim for image in images), default=2)
-    alike = [np.stack([image] * 3, 2) if image.ndim < depth else image for image in images]
-    shapes = sorted({image.shape[:2] for image in alike})
+def _read(
+    parts: Sequence[Sequence[tuple[Path, int]]], size: tuple[int, int] | None = None
+) -> list[Images]:
+    """The images of each part, and their labels."""
+    read = [[_image(path, size) for path, _ in files] for files in parts]
+    if not all(read):
+        raise DataError("there must be at least one image")
+    depth = max(image.ndim for images in read for image in images)
+    alike = [
+        [np.stack([image] * 3, 2) if image.ndim < depth else image for image in images]
+        for images in read
+    ]
+    shapes = sorted({image.shape[:2] for images in alike for image in images})
     if len(shapes) != 1:
+        folder = parts[0][0][0].parent.parent
         raise DataError(
-            f"images must agree in size, got {shapes[:3]} in {files[0][0].parent.parent}; give size"
-            if files
-            else "there must be at least one image"
+            f"images must agree in size, got {shapes[:3]} in {folder}; give from_folder a size"
         )
-    return alike, np.array([label for _, label in files])
+    labels = [np.array([label for _, label in files]) for files in parts]
+    return list(zip(alike, labels, strict=True))
 
 
-def _in_unit(pairs: Sequence[Images], folder: Path) -> list[Images]:
-    """The same with pixels from 0 to 1, unless all of them have 8 bits."""
-    if all(image.dtype == np.uint8 for images, _ in pairs for image in images):
-        return [*pairs]
-    return [([_shares(image, folder) for image in images], labels) for images, labels in pairs]
+def _image(path: Path, size: tuple[int, int] | None) -> NDArray[Any]:
+    try:
+        return decoded(path.read_bytes(), size)
+    except (DataError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error  # without the path
+        raise DataError(f"{path} cannot be read: {reason}") from error
 
 
-def _shares(image: NDArray[Any], folder: Path) -> NDArray[np.float32]:
-    if image.dtype.kind == "u":
-        return image.astype(np.float32) / np.float32(np.iinfo(image.dtype).max)
-    if not (image.min() >= 0 and image.max() <= 1):
+def _in_unit(pairs: Sequence[Images], name: str) -> Sequence[Images]:
+    """The same with pixels from 0 to 1, unless all of them have 8 bits, or all of them 16."""
+    highest: dict[np.dtype[Any], float] = {}
+    for image in (image for images, _ in pairs for image in images):
+        highest[image.dtype] = max(highest.get(image.dtype, 0), float(image.max()))
+    if len(highest) == 1 and highest.keys() <= WHITE.keys():
+        return pairs
+    for kind, high in highest.items():
+        if kind in WHITE and is_dark(kind, high):
+            warn_of_data(
+                f"dataset {name!r}: {8 * kind.itemsize}-bit images, beside others of another type, "
+                f"end at {high:.0f} and are divided by {WHITE[kind]}; save all in one type if that "
+                "is not their scale"
+            )
+    return [([_shares(image, name) for image in images], labels) for images, labels in pairs]
+
+
+def _shares(image: NDArray[Any], name: str) -> NDArray[np.float32]:
+    if image.dtype in WHITE:
+        return image.astype(np.float32) / np.float32(WHITE[image.dtype])
+    if not is_unit(image):
+        kind = "floating-point numbers" if image.dtype.kind == "f" else "signed whole numbers"
         raise DataError(
-            f"images in {folder}: floating-point numbers must be from 0 to 1, got {image.min():.4g}"
-            f" to {image.max():.4g}; pass highest=NUMBER to from_folder, which divides by it, or "
-            "scaled=False, which keeps them"
+            f"dataset {name!r}: {kind} in images must be from 0 to 1, got {image.min():.6g} to "
+            f"{image.max():.6g}; set highest=NUMBER to divide by it, or scaled=False to keep them "
+            f"{WHERE}"
         )
     return image.astype(np.float32)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -48,6 +48,32 @@ class KnownDataset:
     lacks: Callable[[Path], tuple[str, ...]] = lambda _: ()
 
 
+@dataclass(frozen=True)
+class Published:
+    """What a published data set of images holds.
+
+    Attributes:
+        samples: number of images.
+        what: what they are.
+        shape: height and width, then the number of channels or the depth.
+        classes: number of classes, or of labels.
+        label_sets: whether an image has any number of labels.
+    """
+
+    samples: int
+    what: str
+    shape: tuple[int, ...]
+    classes: int
+    label_sets: bool = field(default=False, kw_only=True)
+
+    @property
+    def description(self) -> str:
+        """All of this in words."""
+        kind = "labels" if self.label_sets else "classes"
+        shape = "x".join(map(str, self.shape))
+        return f"{self.samples:,} {self.what}, {shape}, {self.classes} {kind}"
+
+
 GLOVE = "glove.6B.300d.txt"
 IDX_FILES = "put its four IDX files (train-images-idx3-ubyte.gz, ...) into"
 LEAF_FILES = "put the folders train and test of LEAF's preprocess.sh into DATA_DIR/{}/data"
@@ -62,55 +88,78 @@ REVIEW_HINT = (
     "put the folder sorted_data_acl or processed_acl of the Multi-Domain Sentiment Dataset 2.0 "
     "into DATA_DIR"
 )
-EMNIST_SPLITS = {
-    "balanced": "131,600 letters and digits, 28x28, 47 classes",
-    "byclass": "814,255 letters and digits, 28x28, 62 classes",
-    "bymerge": "814,255 letters and digits, 28x28, 47 classes",
-    "digits": "280,000 handwritten digits, 28x28, 10 classes",
-    "letters": "145,600 handwritten letters, 28x28, 26 classes",
-    "mnist": "70,000 handwritten digits, 28x28, 10 classes",
+GREY, COLOURED, VOLUME = (28, 28), (28, 28, 3), (28, 28, 28)
+"""Shapes of images."""
+EMNIST = {
+    "balanced": Published(131_600, "letters and digits", GREY, 47),
+    "byclass": Published(814_255, "letters and digits", GREY, 62),
+    "bymerge": Published(814_255, "letters and digits", GREY, 47),
+    "digits": Published(280_000, "handwritten digits", GREY, 10),
+    "letters": Published(145_600, "handwritten letters", GREY, 26),
+    "mnist": Published(70_000, "handwritten digits", GREY, 10),
 }
 MEDMNIST = {
-    "chestmnist": "112,120 X-rays of chests, 28x28, 14 labels",
-    "pathmnist": "107,180 images of colon tissue, 28x28x3, 9 classes",
-    "dermamnist": "10,015 images of skin, 28x28x3, 7 classes",
-    "octmnist": "109,309 scans of retinas, 28x28, 4 classes",
-    "pneumoniamnist": "5,856 X-rays of chests, 28x28, 2 classes",
-    "retinamnist": "1,600 photographs of retinas, 28x28x3, 5 classes",
-    "breastmnist": "780 ultrasound images of breasts, 28x28, 2 classes",
-    "bloodmnist": "17,092 images of blood cells, 28x28x3, 8 classes",
-    "tissuemnist": "236,386 images of kidney cells, 28x28, 8 classes",
-    "organamnist": "58,830 scans of organs (axial), 28x28, 11 classes",
-    "organcmnist": "23,583 scans of organs (coronal), 28x28, 11 classes",
-    "organsmnist": "25,211 scans of organs (sagittal), 28x28, 11 classes",
-    "organmnist3d": "1,742 scans of organs, 28x28x28, 11 classes",
-    "nodulemnist3d": "1,633 scans of lungs, 28x28x28, 2 classes",
-    "adrenalmnist3d": "1,584 scans of adrenal glands, 28x28x28, 2 classes",
-    "fracturemnist3d": "1,370 scans of fractures, 28x28x28, 3 classes",
-    "vesselmnist3d": "1,908 models of blood vessels, 28x28x28, 2 classes",
-    "synapsemnist3d": "1,759 scans of synapses, 28x28x28, 2 classes",
+    "chestmnist": Published(112_120, "X-rays of chests", GREY, 14, label_sets=True),
+    "pathmnist": Published(107_180, "images of colon tissue", COLOURED, 9),
+    "dermamnist": Published(10_015, "images of skin", COLOURED, 7),
+    "octmnist": Published(109_309, "scans of retinas", GREY, 4),
+    "pneumoniamnist": Published(5_856, "X-rays of chests", GREY, 2),
+    "retinamnist": Published(1_600, "photographs of retinas", COLOURED, 5),
+    "breastmnist": Published(780, "ultrasound images of breasts", GREY, 2),
+    "bloodmnist": Published(17_092, "images of blood cells", COLOURED, 8),
+    "tissuemnist": Published(236_386, "images of kidney cells", GREY, 8),
+    "organamnist": Published(58_830, "scans of organs (axial)", GREY, 11),
+    "organcmnist": Published(23_583, "scans of organs (coronal)", GREY, 11),
+    "organsmnist": Published(25_211, "scans of organs (sagittal)", GREY, 11),
+    "organmnist3d": Published(1_742, "scans of organs", VOLUME, 11),
+    "nodulemnist3d": Published(1_633, "scans of lungs", VOLUME, 2),
+    "adrenalmnist3d": Published(1_584, "scans of adrenal glands", VOLUME, 2),
+    "fracturemnist3d": Published(1_370, "scans of fractures", VOLUME, 3),
+    "vesselmnist3d": Published(1_908, "models of blood vessels", VOLUME, 2),
+    "synapsemnist3d": Published(1_759, "scans of synapses", VOLUME, 2),
 }
 
 
-def _emnist(split: str, description: str, classes: int | None = None) -> KnownDataset:
+def _published(published: Published, paths: tuple[str, ...], hint: str) -> KnownDataset:
     return KnownDataset(
-        description=description,
+        description=published.description,
+        paths=paths,
+        hint=hint,
+        load=partial(load_path, num_classes=published.classes),
+    )
+
+
+def _emnist(split: str) -> KnownDataset:
+    return KnownDataset(
+        description=EMNIST[split].description,
         paths=("emnist", "EMNIST/raw", "emnist/gzip", "gzip"),
         hint=f"put emnist-{split}-train-images-idx3-ubyte.gz and its three siblings into "
         "DATA_DIR/emnist",
         holds=partial(holds_idx, stems=emnist_stems(split)),
-        load=partial(load_emnist, split=split, classes=classes),
+        load=partial(load_emnist, split=split, num_classes=EMNIST[split].classes),
     )
 
 
-def _medmnist(name: str, description: str) -> KnownDataset:
-    count, kind = description.split()[-2:]
+def _medmnist(name: str, published: Published) -> KnownDataset:
+    load = _load_labels if published.label_sets else load_path
     return KnownDataset(
-        description=f"{description} (MedMNIST)",
+        description=f"{published.description} (MedMNIST)",
         paths=(f"{name}.npz", f"medmnist/{name}.npz"),
         hint=f"put {name}.npz of MedMNIST into DATA_DIR",
-        load=partial(_load_labels if kind == "labels" else load_path, num_classes=int(count)),
+        load=partial(load, num_classes=published.classes),
+        incomplete=partial(_other_sizes, name.partition("_")[0]),
     )
+
+
+def _enlarged(published: Published, side: int) -> Published:
+    """The same with images of another height and width, and of volumes also depth."""
+    return replace(published, shape=tuple(side if size == 28 else size for size in published.shape))
+
+
+def _other_sizes(name: str, path: Path) -> str:
+    """Names of the files beside a path that hold the same images in other sizes, in words."""
+    found = sorted(other.stem for other in path.parent.glob(f"{name}*.npz"))
+    return f"{path.parent} has images of another size: {', '.join(found)}" if found else ""
 
 
 def _load_labels(name: str, path: Path, num_classes: int) -> Dataset:
@@ -138,12 +187,18 @@ def _digits(name: str) -> KnownDataset:
     )
 
 
+def ends_with(folder: Path, path: str) -> bool:
+    """Whether the last parts of a folder's path are those of a relative one."""
+    parts = Path(path).parts
+    return folder.parts[-len(parts) :] == parts
+
+
 def _vector_places(folder: Path) -> list[Path]:
     """Where word vectors may be: in the folder of LEAF, beside it, and in the data directory."""
     above = [
         folder.parents[len(Path(path).parts) - 1]
         for path in SENT140_PATHS
-        if folder.parts[-len(Path(path).parts) :] == Path(path).parts
+        if ends_with(folder, path)
     ]
     return list(dict.fromkeys([folder, folder.parent, *above]))
 
@@ -172,27 +227,28 @@ def _load_vectors(name: str, folder: Path) -> Dataset:
 DIGIT_FOLDERS = ("digits-five/", "Digit-Five/", "Digits-Five/", "DigitFive/")
 SENT140_PATHS = ("sent140", "leaf/data/sent140", "data/sent140")
 KNOWN: Mapping[str, KnownDataset] = {
-    "fashion-mnist": KnownDataset(
-        description="70,000 images of clothing, 28x28, 10 classes",
-        paths=("fashion-mnist", "FashionMNIST/raw"),
-        hint=f"apt-get install dataset-fashion-mnist, or {IDX_FILES} DATA_DIR/fashion-mnist",
-        load=partial(load_path, num_classes=10),
+    "fashion-mnist": _published(
+        Published(70_000, "images of clothing", GREY, 10),
+        ("fashion-mnist", "FashionMNIST/raw"),
+        f"apt-get install dataset-fashion-mnist, or {IDX_FILES} DATA_DIR/fashion-mnist",
     ),
-    "mnist": KnownDataset(
-        description="70,000 handwritten digits, 28x28, 10 classes",
-        paths=("mnist", "MNIST/raw"),
-        hint=f"{IDX_FILES} DATA_DIR/mnist, or mnist.npz (x_train, y_train, ...) into DATA_DIR",
-        load=partial(load_path, num_classes=10),
+    "mnist": _published(
+        Published(70_000, "handwritten digits", GREY, NUM_CLASSES),
+        ("mnist", "MNIST/raw"),
+        f"{IDX_FILES} DATA_DIR/mnist, or mnist.npz (x_train, y_train, ...) into DATA_DIR",
     ),
-    **{f"emnist-{split}": _emnist(split, text) for split, text in EMNIST_SPLITS.items()},
-    "emnist-a-j": _emnist("letters", "the letters a to j of EMNIST, 28x28, 10 classes", 10),
-    "cifar-10": KnownDataset(
-        description="60,000 photographs, 32x32x3, 10 classes",
-        paths=("cifar-10-batches-py", "cifar-10-batches-bin", "cifar-10", "cifar10.npz"),
-        hint="put the folder cifar-10-batches-py or cifar-10-batches-bin into DATA_DIR",
-        load=partial(load_path, num_classes=10),
+    **{f"emnist-{split}": _emnist(split) for split in EMNIST},
+    "emnist-a-j": replace(
+        _emnist("letters"),
+        description="the letters a to j of EMNIST, 28x28, 10 classes",
+        load=partial(load_emnist, split="letters", num_classes=EMNIST["letters"].classes, kept=10),
     ),
-    **{name: _medmnist(name, text) for name, text in MEDMNIST.items()},
+    "cifar-10": _published(
+        Published(60_000, "photographs", (32, 32, 3), 10),
+        ("cifar-10-batches-py", "cifar-10-batches-bin", "cifar-10", "cifar10.npz"),
+        "put the folder cifar-10-batches-py or cifar-10-batches-bin into DATA_DIR",
+    ),
+    **{name: _medmnist(name, published) for name, published in MEDMNIST.items()},
     **{name: _digits(name) for name in DIGITS if name != "mnist"},
     "digits-five": KnownDataset(
         description="digits of five domains as far as they are there, 28x28x3, 10 classes",
@@ -253,14 +309,10 @@ KNOWN: Mapping[str, KnownDataset] = {
         hint="put training.1600000.processed.noemoticon.csv into DATA_DIR",
     ),
 }
-SIDES = {True: (64,), False: (64, 128, 224)}
-"""Heights and widths of larger images of MedMNIST, of three dimensions or two."""
 SIZED = {
-    f"{name}_{side}": _medmnist(
-        f"{name}_{side}", text.replace("x28", f"x{side}").replace(" 28x", f" {side}x")
-    )
-    for name, text in MEDMNIST.items()
-    for side in SIDES[name.endswith("3d")]
+    f"{name}_{side}": _medmnist(f"{name}_{side}", _enlarged(published, side))
+    for name, published in MEDMNIST.items()
+    for side in ((64,) if published.shape == VOLUME else (64, 128, 224))
 }
 """Larger images of MedMNIST, which are listed where they are available."""
 

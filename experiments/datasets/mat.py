@@ -1,48 +1,61 @@
-"""Loader of digits in MATLAB files, as the domains of Digits-Five are, and of LIBSVM's USPS."""
+"""Loader of MATLAB files, as the domains of Digits-Five are, and of LIBSVM's USPS."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset, check_labels
+from experiments.datasets.arrays import Scaling
+from experiments.datasets.dataset import DataError, Dataset, check_labels, whole_labels
 
+USPS = "usps.bz2"
+"""Name of the training file of USPS that LIBSVM publishes."""
 SIDE = 16
 """Height and width of the images of USPS."""
+SVHN_TRAIN, SVHN_TEST = "train_32x32.mat", "test_32x32.mat"
+"""How the names of the files of SVHN end."""
 
 
-def load_mat(name: str, path: Path, num_classes: int | None = None) -> Dataset:
-    """Load digits from a MATLAB file, as the domains of Digits-Five are published.
+def load_mat(
+    name: str, path: Path, num_classes: int | None = None, **scaling: Unpack[Scaling]
+) -> Dataset:
+    """Load samples from a MATLAB file, such as the domains of Digits-Five as they are published.
 
-    The arrays are those of `mnist_data.mat`, `mnistm_with_label.mat`, `usps_28x28.mat`,
-    `syn_number.mat`, or `X` (height, width, channels, samples) and `y` of SVHN, whose test file
-    has `test` in place of `train` in its name. A label of 10 is a zero.
+    The arrays are those of `mnist_data.mat`, `mnistm_with_label.mat`, `usps_28x28.mat` or
+    `syn_number.mat`; or `X` and `y`, whose samples are rows of `X`, or images (height, width,
+    channels, samples) as in SVHN: beside its `train_32x32.mat` lies `test_32x32.mat`. Labels may be
+    one-hot rows. Where they are 1 to 10, a label of 10 is a zero.
 
     Args:
         name: name of the data set.
         path: the file; of SVHN that of training.
         num_classes: number of classes; by default as many as there are.
+        **scaling: `highest` and `scaled`, see `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
         DataError: the file or the test file of SVHN is missing or corrupt, or holds other arrays or
             labels.
     """
     arrays = _contents(path)
-    for keys, pairs_of in LAYOUTS.items():
-        if set(keys) <= set(arrays):
-            train, test = pairs_of(arrays, path)
-            check_labels(str(path), train[1], num_classes)
-            if test is not None:
-                held = _test_file(path) if keys == ("X", "y") else path
-                check_labels(str(held), test[1], num_classes)
-            return Dataset.from_arrays(name, train, test, str(path), num_classes=num_classes)
-    raise DataError(
-        f"{path} must hold the arrays of one of the files of Digits-Five, "
-        f"{' or '.join(', '.join(keys) for keys in LAYOUTS)}; got {', '.join(arrays) or 'none'}"
-    )
+    keys = next((keys for keys in LAYOUTS if set(keys) <= set(arrays)), None)
+    if keys is None:
+        raise DataError(
+            f"{path} must hold X and y, or the arrays of one of the files of Digits-Five, "
+            f"{' or '.join(', '.join(keys) for keys in DIGITS_FIVE)}; got "
+            f"{', '.join(arrays) or 'none'}"
+        )
+    parts = _from_zero(LAYOUTS[keys](path, arrays), num_classes)
+    for part in parts:
+        check_labels(str(part.path), part.labels, num_classes)
+    train, *test = [(part.inputs, part.labels) for part in parts]
+    held = test[0] if test else None
+    source = str(path)
+    return Dataset.from_arrays(name, train, held, source, num_classes=num_classes, **scaling)
 
 
 def load_libsvm(name: str, path: Path, num_classes: int | None = None) -> Dataset:
@@ -74,52 +87,62 @@ def load_libsvm(name: str, path: Path, num_classes: int | None = None) -> Datase
     return Dataset.from_arrays(name, parts[0], parts[1], str(path), num_classes=num_classes)
 
 
-Pair = tuple[NDArray[np.generic], NDArray[np.int64]]
 Arrays = Mapping[str, NDArray[np.generic]]
 
 
-def _house_numbers(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
-    other = _test_file(path)
-    if other != path and not other.is_file():
-        raise DataError(f"{path.parent} lacks the test file {other.name} beside {path.name}")
-    pairs = [arrays] if other == path else [arrays, _contents(other)]
-    if not {"X", "y"} <= set(pairs[-1]):
-        raise DataError(f"{other} must hold X and y, got {', '.join(pairs[-1]) or 'none'}")
-    train, *test = [(np.moveaxis(each["X"], 3, 0), _digits(each["y"])) for each in pairs]
-    return train, test[0] if test else None
+@dataclass(frozen=True)
+class Part:
+    """Training or test samples.
+
+    Attributes:
+        path: the file that holds them.
+        inputs: (samples, ...) numbers.
+        labels: (samples,) classes, or what is there in their place.
+    """
+
+    path: Path
+    inputs: NDArray[np.generic]
+    labels: NDArray[np.generic]
 
 
-def _test_file(path: Path) -> Path:
-    return path.with_name(path.name.replace("train", "test"))
+def _rows(path: Path, arrays: Arrays) -> list[Part]:
+    files = {path: arrays}
+    if path.name.endswith(SVHN_TRAIN):
+        other = path.with_name(path.name.replace(SVHN_TRAIN, SVHN_TEST))
+        if not other.is_file():
+            raise DataError(f"{path.parent} lacks the test file {other.name} beside {path.name}")
+        files[other] = _contents(other)
+    parts = []
+    for file, held in files.items():
+        if not {"X", "y"} <= set(held):
+            raise DataError(f"{file} must hold X and y, got {', '.join(held) or 'none'}")
+        inputs, labels = held["X"], _classes(held["y"])
+        is_last = inputs.ndim == 4 and inputs.shape[3] == len(labels)
+        parts.append(Part(file, np.moveaxis(inputs, 3, 0) if is_last else inputs, labels))
+    return parts
 
 
-def _split(images: str, labels: str) -> Callable[[Arrays, Path], tuple[Pair, Pair]]:
-    def pairs(arrays: Arrays, path: Path) -> tuple[Pair, Pair]:
-        del path
-        train, test = (
-            (arrays[images.format(part)], _digits(arrays[labels.format(part)]))
-            for part in ("train", "test")
-        )
-        return train, test
-
-    return pairs
+def _split(inputs: str, labels: str) -> Callable[[Path, Arrays], list[Part]]:
+    return lambda path, arrays: [
+        Part(path, arrays[inputs.format(part)], _classes(arrays[labels.format(part)]))
+        for part in ("train", "test")
+    ]
 
 
-def _nested(arrays: Arrays, path: Path) -> tuple[Pair, Pair]:
+def _nested(path: Path, arrays: Arrays) -> list[Part]:
     table = arrays["dataset"]
     if table.shape != (2, 2):
         raise DataError(f"{path}: dataset must be a 2 x 2 cell array, got {table.shape}")
-    train, test = ((np.asarray(images), _digits(np.asarray(labels))) for images, labels in table)
-    return train, test
+    return [Part(path, np.asarray(inputs), _classes(np.asarray(y))) for inputs, y in table]
 
 
-LAYOUTS: Mapping[tuple[str, ...], Callable[[Arrays, Path], tuple[Pair, Pair | None]]] = {
-    ("X", "y"): _house_numbers,
+DIGITS_FIVE: Mapping[tuple[str, ...], Callable[[Path, Arrays], list[Part]]] = {
     ("train_28", "test_28", "label_train", "label_test"): _split("{}_28", "label_{}"),
     ("train", "test", "label_train", "label_test"): _split("{}", "label_{}"),
     ("train_data", "train_label", "test_data", "test_label"): _split("{}_data", "{}_label"),
     ("dataset",): _nested,
 }
+LAYOUTS = {("X", "y"): _rows, **DIGITS_FIVE}
 
 
 def _contents(path: Path) -> dict[str, NDArray[np.generic]]:
@@ -129,11 +152,25 @@ def _contents(path: Path) -> dict[str, NDArray[np.generic]]:
         arrays = loadmat(path)
     except Exception as error:  # damaged files raise errors of a dozen kinds
         raise DataError(f"{path} cannot be read as a MATLAB file: {error}") from error
-    return {key: array for key, array in arrays.items() if not key.startswith("__")}
+    return {
+        key: array if isinstance(array, np.ndarray) else array.toarray()  # of sparse matrices
+        for key, array in arrays.items()
+        if not key.startswith("__")
+    }
 
 
-def _digits(labels: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Labels 0 to 9 of one-hot rows or of numbers."""
-    one_hot = labels.ndim == 2 and labels.shape[1] > 1 and labels.shape[0] > 1
-    numbers = labels.argmax(1) if one_hot else labels.reshape(-1).astype(np.int64)
-    return numbers if one_hot else np.where(numbers == 10, 0, numbers)
+def _classes(labels: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Class of each sample, from one-hot rows or a row or column of numbers; others as they are."""
+    numbers = whole_labels(labels.reshape(-1) if 1 in labels.shape else labels)
+    if numbers.ndim < 2 or numbers.shape[1] < 2 or not np.isin(numbers, (0, 1)).all():
+        return numbers
+    return numbers.argmax(1) if (numbers.sum(1) == 1).all() else numbers
+
+
+def _from_zero(parts: list[Part], num_classes: int | None) -> list[Part]:
+    """The same with zeros in place of 10, where labels are digits."""
+    integers = [part.labels for part in parts if part.labels.dtype.kind in "ui"]
+    found = set().union(*(np.unique(labels).tolist() for labels in integers))
+    if num_classes != 10 and found != set(range(1, 11)):
+        return parts
+    return [replace(part, labels=np.where(part.labels == 10, 0, part.labels)) for part in parts]

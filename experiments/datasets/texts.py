@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import re
-import warnings
 import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.arrays import warn_of_data
+from experiments.datasets.dataset import DataError, Dataset, domains_in_words
 
 Features = Literal["tf-idf", "hashed"]
 TERMS = 5000
@@ -110,7 +110,7 @@ def load_amazon(name: str, path: Path, features: Features = "tf-idf") -> Dataset
     missing = _absent(reviews.domain_names)
     if not missing:
         return reviews
-    warnings.warn(f"dataset {name!r}: {path} lacks the domains {', '.join(missing)}", stacklevel=2)
+    warn_of_data(f"dataset {name!r}: {path} lacks the {domains_in_words(missing)}")
     return replace(reviews, source=f"{reviews.source}; not here: {', '.join(missing)}")
 
 

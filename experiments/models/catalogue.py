@@ -146,8 +146,8 @@ def _check_words(model: Model, name: str, dataset: Dataset) -> None:
             f"words={words}; the inputs of dataset {dataset.name!r} are from {inputs.min():.6g} to "
             f"{inputs.max():.6g}"
             + (
-                ", not all of them whole; word numbers are kept by scaled=False, see "
-                "experiments.datasets.from_numpy"
+                ", not all of them whole; word numbers are kept by scaled=False where they are "
+                "read (in scenarios, a key of [data])"
                 if within
                 else ""
             )

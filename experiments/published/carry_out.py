@@ -29,7 +29,7 @@ from experiments.runs.plan import versions
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import of_seed, step_accuracy
 
-Load = Callable[[str, str | None], Dataset]
+Load = Callable[..., Dataset]
 _DATA = "data.json"
 """Of the working folder of a unit: the data that it began with."""
 LONGEST = 500
@@ -120,7 +120,7 @@ def _comparing(unit: Unit, results: Results, machine: Machine, load: Load) -> Re
         return results
     data = unit.scenario(machine.data_dir).data
     try:
-        found = described(load(data.dataset, data.data_dir))
+        found = described(load(data.dataset, data.data_dir, **data.scaling))
     except Exception:  # data that cannot be loaded are told of by a unit that needs them
         found = {}
     return results.knowing(unit.dataset, found)
@@ -131,7 +131,8 @@ def _measured(
 ) -> dict[str, Any]:
     """Run a unit, from its newest checkpoint if there is one."""
     scenario, files = unit.scenario(machine.data_dir), results.work(unit)
-    samples = load(scenario.data.dataset, scenario.data.data_dir)
+    source = scenario.data
+    samples = load(source.dataset, source.data_dir, **source.scaling)
     data = described(samples)
     _keep_if_same(files, tomli_w.dumps(unit.scenario().table()), data)
     setup = Experiment(

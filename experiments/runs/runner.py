@@ -75,7 +75,8 @@ class Experiment:
         """The samples of all clients."""
         if self.samples is not None:
             return self.samples
-        return datasets.load(self.scenario.data.dataset, self.scenario.data.data_dir)
+        data = self.scenario.data
+        return datasets.load(data.dataset, data.data_dir, **data.scaling)
 
     @cached_property
     def model(self) -> Model:

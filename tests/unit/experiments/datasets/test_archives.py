@@ -55,6 +55,13 @@ def test_medmnist(tmp_path, name, shape, expected, classes):
     assert f"{'x'.join(map(str, shape))}, {classes} classes" in info.description
 
 
+def test_images_of_medmnist_in_another_size_are_told(tmp_path):
+    np.savez(tmp_path / "bloodmnist_64.npz", **medical((64, 64, 3)))
+    for name in ("bloodmnist", "bloodmnist_128"):
+        with pytest.raises(DataError, match=r"has images of another size: bloodmnist_64\. Search"):
+            datasets.load(name, data_dir=tmp_path)
+
+
 def test_medmnist_with_several_labels_a_sample(tmp_path):
     rng = np.random.default_rng(0)
     labels = {f"{part}_labels": rng.integers(0, 2, (size, 14)) for part, size in SIZES.items()}
@@ -115,6 +122,8 @@ def test_an_archive_says_how_its_inputs_are_read(tmp_path):
         ({"highest": True}, "highest must be one number, got bool"),
         ({"scaled": 0}, "scaled must be one truth value"),
         ({"channels": 1}, "channels must be one text"),
+        ({"scale": False}, "holds 'scale'; the option is 'scaled'"),
+        ({"channel": "none"}, "holds 'channel'; the option is 'channels'"),
         ({"channels": "middle"}, "channels must be 'first', 'last' or 'none', got 'middle'"),
     ],
 )
@@ -122,6 +131,26 @@ def test_an_option_of_another_kind_is_refused(tmp_path, option, message):
     np.savez(tmp_path / "own.npz", x=np.eye(4), y=np.arange(4), **option)
     with pytest.raises(DataError, match=message):
         datasets.load("own", tmp_path)
+
+
+def test_how_inputs_are_read_may_be_said_in_place_of_the_archive(tmp_path):
+    words, classes = np.random.default_rng(0).integers(1, 9, (6, 2, 5)), np.arange(6) % 3
+    np.savez(tmp_path / "own.npz", x=words, y=classes, highest=9, channels="none", seed=3)
+    np.testing.assert_allclose(datasets.load("own", tmp_path).inputs * 9, words, rtol=1e-6)
+    np.testing.assert_array_equal(datasets.load("own", tmp_path, scaled=False).inputs, words)
+    np.savez(tmp_path / "own.npz", x=words, y=classes)
+    with pytest.warns(UserWarning, match="whole numbers from 1 to 8") as told:
+        datasets.load("own", tmp_path)
+    assert [one.filename for one in told] == [__file__]
+
+
+def test_medical_images_of_your_own_have_the_scale_that_the_archive_says(tmp_path):
+    arrays = medical((8, 8))
+    images = {key: array // 3 for key, array in arrays.items() if key.endswith("images")}
+    np.savez(tmp_path / "own.npz", **{**arrays, **images})
+    np.savez(tmp_path / "dark.npz", **{**arrays, **images}, highest=85)
+    plain, dark = (datasets.load(name, tmp_path).inputs for name in ("own", "dark"))
+    np.testing.assert_allclose(plain * 3, dark, rtol=1e-6)
 
 
 def jpegs(count):

@@ -36,6 +36,16 @@ def test_optdigits_are_images_in_the_unit_interval():
     )
 
 
+def test_how_values_are_scaled_is_for_files_of_your_own(tmp_path, write_npz, write_idx):
+    write_npz(tmp_path / "mnist.npz")
+    (tmp_path / "reviews.tsv").write_text("0\tgood\n")
+    for name in ("optdigits", "mnist", "module:samples", tmp_path / "reviews.tsv"):
+        with pytest.raises(DataError, match="highest and scaled are for an "):
+            datasets.load(name, tmp_path, highest=255)
+    own = datasets.load(write_idx(tmp_path / "own"), highest=510)
+    assert own.inputs.max() < 0.51
+
+
 def test_data_dir_comes_before_the_variable_and_the_system_folder(tmp_path, monkeypatch, write_npz):
     places = [tmp_path / "given", tmp_path / "variable", tmp_path / "system"]
     for place in places:
@@ -59,7 +69,8 @@ def test_idx_files_in_the_data_directory_itself_are_not_taken_for_any_name(tmp_p
     with pytest.raises(DataError, match="give its path as name"):
         datasets.load("mnist", data_dir=folder)
     assert len(datasets.load(folder)) == 18
-    assert len(datasets.load("fashion-mnist", data_dir=write_idx(tmp_path / "fashion-mnist"))) == 18
+    for own in ("fashion-mnist", "FashionMNIST/raw"):
+        assert len(datasets.load("fashion-mnist", data_dir=write_idx(tmp_path / own))) == 18
 
 
 def test_missing_data_name_the_searched_directories_and_how_to_obtain_them(tmp_path, monkeypatch):

@@ -33,7 +33,11 @@ def written(tmp_path, request):
 
 
 def test_both_forms_are_read(tmp_path, written):
-    for cifar in (datasets.load("cifar-10", data_dir=tmp_path), datasets.load(written)):
+    for cifar in (
+        datasets.load("cifar-10", data_dir=tmp_path),
+        datasets.load("cifar-10", data_dir=written),
+        datasets.load(written),
+    ):
         assert (len(cifar), cifar.num_native_test, cifar.input_shape) == (60, 10, (3, 32, 32))
         for seed in (0, 5):
             pixels, labels = batch(seed)
@@ -63,6 +67,9 @@ def test_an_archive_of_the_arrays_that_keras_has(tmp_path, write_npz):
     cifar = datasets.load("cifar-10", tmp_path)
     assert (cifar.input_shape, cifar.num_classes) == ((3, 32, 32), 10)
     assert cifar.targets.tolist() == labels[:, 0].tolist()
+    infos = {info.name: info for info in datasets.available(tmp_path)}
+    assert infos["cifar-10"].where == infos["cifar10"].where
+    assert infos["cifar10"].description == "local data, also as cifar-10"
 
 
 def test_a_label_that_cifar_10_does_not_have(tmp_path):

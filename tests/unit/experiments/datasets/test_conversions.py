@@ -145,6 +145,28 @@ def test_validation_samples_of_huggingface_are_training_samples_beside_a_test_se
     assert held.num_native_test == 3
 
 
+def test_a_split_that_is_the_test_set_is_not_trained_on():
+    hidden = Rows({**table(2).columns, "label": [-1, -1]})
+    splits = Splits(train=table(4), validation=table(3), test=hidden)
+    with pytest.raises(DataError, match=r'all labels are -1, .*test=data\["validation"\]'):
+        datasets.from_huggingface(splits)
+    found = datasets.from_huggingface(splits, test=splits["validation"])
+    assert (len(found), found.num_native_test) == (7, 3)
+
+
+@pytest.mark.parametrize("convert", ["numpy", "torch", "huggingface"])
+def test_warnings_point_at_the_line_that_made_the_data_set(convert):
+    numbers = np.arange(12.0).reshape(6, 2) * 2
+    given = {
+        "numpy": (numbers, Y),
+        "torch": (list(zip(numbers, Y, strict=True)),),
+        "huggingface": (Rows({"x": numbers, "y": Y}),),
+    }[convert]
+    with pytest.warns(UserWarning, match=r"inputs from 0 to 22 .* keys of \[data\]") as told:
+        getattr(datasets, f"from_{convert}")(*given)
+    assert [one.filename for one in told] == [__file__]
+
+
 @pytest.mark.parametrize("convert", ["numpy", "torch", "huggingface"])
 def test_values_are_kept_or_divided_where_that_is_asked_for(convert):
     numbers = np.random.default_rng(0).integers(1, 128, (6, 2, 5)).astype(np.uint8)

@@ -1,6 +1,7 @@
 """Arrays as data sets: validation, scaling, channels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.datasets import DataError, Dataset
@@ -24,11 +25,11 @@ def with_nan():
         (INPUTS.astype(str), LABELS, "real numbers"),
         (INPUTS * 1j, LABELS, "real numbers"),
         (INPUTS, LABELS.astype(float), r"integers 0 to k - 1, got type float64; .*astype\(int\)"),
-        (INPUTS, LABELS > 0, r"integers 0 to k - 1, got type bool; save `y.astype\(int\)`"),
-        (INPUTS, LABELS.astype(str), r"got type <U\d+; save `y.astype\(float\).astype\(int\)`"),
+        (INPUTS, LABELS > 0, r"integers 0 to k - 1, got type bool; give `y.astype\(int\)`"),
+        (INPUTS, LABELS.astype(str), r"got type <U\d+; give `y.astype\(float\).astype\(int\)`"),
         (INPUTS, np.full(6, "cat"), r"got type <U3; number the labels .*return_inverse=True"),
         (INPUTS, LABELS + 0.5, r"got type float64; numbers to predict .* in Python"),
-        (INPUTS, LABELS + 1, r"got 3 distinct ones: 1, 2, 3; .* from 0: save `y - 1`"),
+        (INPUTS, LABELS + 1, r"got 3 distinct ones: 1, 2, 3; .* from 0: give `y - 1`"),
         (INPUTS, LABELS - 1, r"integers 0 to k - 1.*; number the labels"),
         (INPUTS, LABELS * 1000, r"integers 0 to k - 1.*; number the labels"),
         (INPUTS, LABELS[:, None, None], r"targets \(samples,\)"),
@@ -57,8 +58,35 @@ def test_one_column_of_labels_is_a_class_for_each_sample(of_test):
 
 
 def test_parts_must_agree_in_shape():
-    with pytest.raises(DataError, match="agree in shape"):
+    with pytest.raises(DataError, match=r"agree in shape, got \(2,\) and \(1,\)"):
         Dataset.from_arrays("bad", (INPUTS, LABELS), (INPUTS[:, :1], LABELS))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "highest"), [(("f4", "f8"), 1), (("u1", "i8"), 255), (("?", "f4"), 1)]
+)
+def test_parts_may_differ_in_type(kinds, highest):
+    first, second = ((INPUTS.round() * highest).astype(kind)[:, None] for kind in kinds)
+    found = Dataset.from_arrays("both", (first, LABELS), (second, LABELS))
+    np.testing.assert_array_equal(found.inputs[:6, 0, 0], INPUTS.round())
+    np.testing.assert_array_equal(found.inputs[6:], found.inputs[:6])
+
+
+def test_a_test_part_without_labels_is_told():
+    with pytest.raises(DataError, match=r"\(test part\): all labels are -1, .*published without"):
+        Dataset.from_arrays("hidden", (INPUTS, LABELS), (INPUTS, np.full(6, -1)))
+
+
+def test_data_frames_are_read_column_by_column():
+    frame = pd.DataFrame({"dose": INPUTS[:, 0], "smoker": LABELS > 0})
+    found = Dataset.from_arrays("frame", (frame, LABELS))
+    np.testing.assert_array_equal(found.inputs[:, 1], LABELS > 0)
+    narrow = frame.astype({"dose": "Float32", "smoker": "Int64"})
+    np.testing.assert_array_equal(
+        Dataset.from_arrays("frame", (narrow, LABELS)).inputs, found.inputs
+    )
+    with pytest.raises(DataError, match=r"dataset 'frame': column 'smoker' .* real numbers, got"):
+        Dataset.from_arrays("frame", (frame.astype({"smoker": str}), LABELS))
 
 
 def test_a_class_may_have_no_sample_where_the_number_of_classes_is_given():
@@ -91,6 +119,8 @@ def test_a_class_may_have_no_sample_where_the_number_of_classes_is_given():
         (np.array([[[0]], [[13107]], [[65535]]], dtype=np.uint16), [[[0]], [[0.2]], [[1]]]),
         (np.array([[0], [1], [1]]), [0, 1, 1]),
         (np.array([[False], [True], [True]]), [0, 1, 1]),
+        (np.array([[-1e-7], [0.5], [1 + 1e-7]]), [0, 0.5, 1]),
+        (np.array([[[0]], [[51]], [[254]]], dtype=np.uint8), [[[0]], [[0.2]], [[254 / 255]]]),
     ],
 )
 def test_inputs_are_scaled_to_the_unit_interval(raw, scaled):
@@ -103,6 +133,12 @@ def test_inputs_are_scaled_to_the_unit_interval(raw, scaled):
     [
         (np.array([[0], [3], [128]], dtype=np.uint8), [0, 3 / 255, 128 / 255], "end at 128 and"),
         (np.array([[0], [9], [90]], dtype=np.uint8), [0, 0.1, 1], "end at 90 and .* their range"),
+        (
+            np.array([[[0]], [[9]], [[90]]], "u2"),
+            [[[0]], [[0.1]], [[1]]],
+            "16-bit inputs end at 9",
+        ),
+        (np.array([[0], [9], [90]], "u2"), [0, 0.1, 1], "whole numbers from 0 to 90 .* of words"),
         (np.array([[-1.0], [0.0], [3.0]]), [0, 0.25, 1], "inputs from -1 to 3 .* standardised"),
         (np.array([[0.0], [0.5], [2.0]]), [0, 0.25, 1], "inputs from 0 to 2"),
         (np.array([[7.0], [7.0], [7.0]]), [0, 0, 0], "inputs from 7 to 7"),
@@ -115,7 +151,21 @@ def test_a_guess_of_the_scale_is_told_with_what_to_pass(raw, scaled, message):
         dataset = Dataset.from_arrays("raw", (raw, np.array([0, 1, 2])))
     np.testing.assert_allclose(dataset.inputs[:, 0], scaled, rtol=1e-6)
     kept = Dataset.from_arrays("raw", (raw, np.array([0, 1, 2])), scaled=False)
-    np.testing.assert_array_equal(kept.inputs, raw.astype(np.float32))
+    np.testing.assert_array_equal(kept.inputs.reshape(raw.shape), raw.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"highest": "255"}, "highest must be a number above 0, got '255'"),
+        ({"highest": 0}, "highest must be a number above 0, got 0"),
+        ({"highest": np.inf}, "highest must be a number above 0, got inf"),
+        ({"scaled": "no"}, "scaled must be True or False, got 'no'"),
+    ],
+)
+def test_keywords_of_another_type_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
+        Dataset.from_arrays("raw", (INPUTS, LABELS), **options)
 
 
 def test_inputs_are_either_kept_or_divided_and_kept_exactly():
@@ -167,7 +217,7 @@ def test_dark_bytes_are_scaled_by_their_range_with_a_warning_unless_it_is_given(
 
 def test_channels_that_sizes_do_not_tell_are_refused_unless_they_are_given():
     raw, labels = np.random.default_rng(0).random((2, 6, 7, 5)), np.array([0, 1])
-    with pytest.raises(DataError, match="pass channels='first' or 'last'"):
+    with pytest.raises(DataError, match="set channels='first' or 'last'"):
         Dataset.from_arrays("images", (raw, labels))
     for channels, shape in (("first", (6, 7, 5)), ("last", (5, 6, 7))):
         dataset = Dataset.from_arrays("images", (raw, labels), channels=channels)

@@ -111,6 +111,10 @@ def test_domains_that_are_not_there_are_named(tmp_path):
         digits = datasets.load("digits-five", data_dir=tmp_path)
     assert digits.domain_names == ("mnist-m", "usps")
     assert "not here: mnist, svhn, synthetic-digits" in digits.source
+    for write in (write_mnist, write_svhn):
+        write(tmp_path)
+    with pytest.warns(UserWarning, match=r"lacks the domain synthetic-digits \(syn_number.mat\)$"):
+        datasets.load("digits-five", data_dir=tmp_path)
 
 
 def test_a_single_domain_is_told(tmp_path):
@@ -153,6 +157,10 @@ def test_usps_as_libsvm_publishes_it(tmp_path):
     assert (usps.input_shape, usps.num_native_test) == ((1, 16, 16), TEST)
     assert usps.targets.tolist() == [*labels(TRAIN), *labels(TEST)]
     np.testing.assert_allclose(usps.inputs[:TRAIN].reshape(TRAIN, -1), (images + 1) / 2, atol=1e-5)
+    (tmp_path / "usps.bz2").rename(tmp_path / "other.bz2")
+    with pytest.raises(DataError, match=r"other\.bz2 is neither IDX files nor"):
+        datasets.load(tmp_path / "other.bz2")
+    (tmp_path / "other.bz2").rename(tmp_path / "usps.bz2")
     (tmp_path / "usps.t.bz2").unlink()
     with pytest.raises(DataError, match=r"lacks usps\.t\.bz2"):
         datasets.load("usps", data_dir=tmp_path)
@@ -171,25 +179,11 @@ def test_mnist_m_as_folders_with_lists_of_labels(tmp_path):
     assert (len(found), found.num_native_test, found.input_shape) == (30, TEST, (3, 32, 32))
     stored = np.moveaxis(pixels(TRAIN, 32, 32, 3), 3, 1)
     np.testing.assert_allclose(found.inputs[:TRAIN] * 255, stored, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"a": np.zeros(3)}, "must hold the arrays of one of the files"),
-        ({"dataset": np.zeros(3)}, "2 x 2 cell array"),
-    ],
-)
-def test_other_matlab_files(tmp_path, arrays, message):
-    savemat(tmp_path / "usps_28x28.mat", arrays)
-    with pytest.raises(DataError, match=message):
-        datasets.load("usps", data_dir=tmp_path)
-
-
-def test_a_damaged_matlab_file(tmp_path):
-    (tmp_path / "usps_28x28.mat").write_bytes(b"damaged")
-    with pytest.raises(DataError, match="cannot be read as a MATLAB file"):
-        datasets.load("usps", data_dir=tmp_path)
+    (folder / "mnist_m_test" / "00000003.png").unlink()
+    with pytest.raises(
+        DataError, match=r"00000003\.png cannot be read: No such file or directory$"
+    ):
+        datasets.load("mnist-m", data_dir=tmp_path)
 
 
 def test_stand_ins_have_a_name_of_their_own(tmp_path):

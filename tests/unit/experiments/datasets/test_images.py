@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from experiments import datasets
-from experiments.datasets import DataError
+from experiments.datasets import DataError, DataWarning
 
 
 def save(path, level, size=(6, 4), mode="L"):
@@ -55,7 +55,7 @@ def test_validation_images_are_training_samples_beside_a_test_set(tmp_path):
 def test_sizes_differ(tmp_path):
     save(tmp_path / "a" / "1.png", 255)
     save(tmp_path / "b" / "1.png", 255, size=(9, 9))
-    with pytest.raises(DataError, match=r"must agree in size.*give size"):
+    with pytest.raises(DataError, match=r"must agree in size.*give from_folder a size"):
         datasets.from_folder(tmp_path)
     assert datasets.from_folder(tmp_path, size=(5, 7)).input_shape == (1, 5, 7)
 
@@ -68,52 +68,90 @@ def save_pixels(folder, *images, suffix="png"):
 
 
 def test_images_of_16_bits_are_divided_by_their_highest_value(tmp_path):
-    deep = np.random.default_rng(0).integers(0, 40_000, (2, 6, 5)).astype(np.uint16)
+    deep = np.random.default_rng(0).integers(0, 65_536, (2, 6, 5)).astype(np.uint16)
     save_pixels(tmp_path, *deep)
-    np.testing.assert_allclose(datasets.from_folder(tmp_path).inputs[:, 0], deep / 65535, atol=1e-7)
+    found = datasets.from_folder(tmp_path)
+    np.testing.assert_allclose(found.inputs[:, 0], deep / 65535, atol=1e-7)
     kept = datasets.from_folder(tmp_path, scaled=False)
     np.testing.assert_array_equal(kept.inputs[:, 0], deep)
-    small = datasets.from_folder(tmp_path, size=(3, 5), highest=40_000)
-    wanted = deep.reshape(2, 3, 2, 5).mean(axis=2)
-    assert np.corrcoef(small.inputs.ravel(), wanted.ravel())[0, 1] > 0.9
-    assert abs(small.inputs.mean() * 40_000 - wanted.mean()) < 2000
+
+
+def test_images_of_16_bits_are_resized_as_floating_point_numbers(tmp_path):
+    deep = np.random.default_rng(0).integers(0, 65_536, (2, 6, 5)).astype(np.uint16)
+    save_pixels(tmp_path / "deep", *deep)
+    save_pixels(tmp_path / "floats", *(deep / np.float32(65535)), suffix="tif")
+    small = datasets.from_folder(tmp_path / "deep", size=(3, 4), highest=65535)
+    same = datasets.from_folder(tmp_path / "floats", size=(3, 4))
+    np.testing.assert_allclose(small.inputs, same.inputs, atol=1e-5)
+
+
+def test_images_of_12_bits_are_scaled_by_their_range_with_a_warning(tmp_path):
+    deep = np.linspace(0, 4095, 60).astype(np.uint16).reshape(2, 6, 5)
+    save_pixels(tmp_path, *deep)
+    with pytest.warns(DataWarning, match=r"16-bit inputs end at 4095 .* highest=65535 if .*4095"):
+        found = datasets.from_folder(tmp_path)
+    np.testing.assert_allclose(found.inputs[:, 0], deep / 4095, atol=1e-7)
+    save_pixels(tmp_path, np.full((6, 5), 255, np.uint8))
+    with pytest.warns(DataWarning, match=r"16-bit images, beside others .* divided by 65535"):
+        assert datasets.from_folder(tmp_path).inputs[0].max() == 1
 
 
 def test_floating_point_images_and_bytes_beside_them(tmp_path):
     numbers = np.random.default_rng(0).random((2, 6, 5)).astype(np.float32)
     save_pixels(tmp_path / "train", *numbers, suffix="tif")
-    save_pixels(tmp_path / "test", *(numbers * 200).astype(np.uint8))
+    save_pixels(tmp_path / "test", *(numbers * 255).astype(np.uint8))
     found = datasets.from_folder(tmp_path)
     assert (found.input_shape, found.num_native_test) == ((1, 6, 5), 2)
     np.testing.assert_array_equal(found.inputs[:2, 0], numbers)
-    np.testing.assert_allclose(found.inputs[2:, 0] * 255, (numbers * 200).astype(int), atol=1e-4)
+    np.testing.assert_allclose(found.inputs[2:, 0] * 255, (numbers * 255).astype(int), atol=1e-4)
 
 
-def test_pixels_without_a_known_scale_are_refused(tmp_path):
-    numbers = np.linspace(0, 30, 60, dtype=np.float32).reshape(2, 6, 5)
-    save_pixels(tmp_path / "floats", *numbers, suffix="tif")
-    with pytest.raises(DataError, match=r"must be from 0 to 1, got 0 to 14\.75; pass highest="):
-        datasets.from_folder(tmp_path / "floats")
-    found = datasets.from_folder(tmp_path / "floats", highest=30)
-    np.testing.assert_allclose(found.inputs[:, 0], numbers / 30, rtol=1e-6)
-    save_pixels(tmp_path / "whole", *numbers.astype(np.int32), suffix="tif")
-    with pytest.raises(DataError, match=r"0\.tif cannot be read: whole numbers of 32 bits have no"):
-        datasets.from_folder(tmp_path / "whole")
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (np.float32, r"floating-point numbers .* 0 to 1, got 0 to 14\.7\d+; set highest=NUMBER"),
+        (np.int32, r"signed whole numbers in images must be from 0 to 1, got 0 to 14; set highest"),
+    ],
+)
+def test_pixels_without_a_known_scale_are_refused_unless_it_is_given(tmp_path, kind, message):
+    numbers = np.linspace(0, 30, 60).astype(kind).reshape(2, 6, 5)
+    save_pixels(tmp_path / "scans", *numbers, suffix="tif")
+    read = (datasets.from_folder, datasets.load)
+    for load in read:
+        with pytest.raises(DataError, match=message):
+            load(tmp_path / "scans", highest=None, scaled=True)
+        found = load(tmp_path / "scans", highest=30)
+        np.testing.assert_allclose(found.inputs[:, 0], numbers / 30, rtol=1e-6)
+        np.testing.assert_array_equal(load(tmp_path / "scans", scaled=False).inputs[:, 0], numbers)
 
 
-def test_a_folder_of_dark_images_names_what_to_pass(tmp_path):
+def test_a_folder_of_dark_images_names_what_to_set(tmp_path):
     save_pixels(tmp_path, *np.full((2, 6, 5), 60, dtype=np.uint8))
-    with pytest.warns(UserWarning, match="8-bit inputs end at 60 .* highest=255"):
+    with pytest.warns(UserWarning, match=r"8-bit inputs end at 60 .* highest=255 .*of \[data\]"):
         datasets.from_folder(tmp_path)
-    assert datasets.from_folder(tmp_path, highest=255).inputs.max() == np.float32(60 / 255)
+    for load in (datasets.from_folder, datasets.load):
+        assert load(tmp_path, highest=255).inputs.max() == np.float32(60 / 255)
+
+
+def test_grey_images_beside_a_test_set_in_colours(tmp_path):
+    for part, mode in (("train", "L"), ("test", "RGB")):
+        for name in "ab":
+            save(tmp_path / part / name / "1.png", 255, mode=mode)
+    assert datasets.from_folder(tmp_path).input_shape == (3, 4, 6)
+
+
+def test_hidden_files_are_left_out(tmp_path):
+    save_pixels(tmp_path, *np.full((2, 6, 5), 255, np.uint8))
+    (tmp_path / "a" / "._0.png").write_bytes(b"of another system")
+    assert len(datasets.from_folder(tmp_path)) == 2
 
 
 def test_no_images(tmp_path):
     (tmp_path / "a").mkdir()
-    with pytest.raises(DataError, match="one subfolder of images for each class"):
+    with pytest.raises(DataError, match=r"one subfolder of images for each .* \.png, \.jpg"):
         datasets.from_folder(tmp_path)
     (tmp_path / "a" / "1.png").write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"1\.png cannot be read"):
+    with pytest.raises(DataError, match=r"1\.png cannot be read: it is no image"):
         datasets.from_folder(tmp_path)
 
 

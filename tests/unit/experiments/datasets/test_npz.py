@@ -36,6 +36,18 @@ def test_a_folder_with_one_archive_is_read(tmp_path, write_npz):
         datasets.load(tmp_path / "domain")
 
 
+def test_validation_samples_are_training_samples_beside_a_test_set(tmp_path, write_npz):
+    more = {"x_val": np.full((3, 5, 4), 255, np.uint8), "y_val": np.arange(3)}
+    found = datasets.load(write_npz(tmp_path / "own.npz", **more))
+    assert (len(found), found.num_native_test) == (21, 6)
+    assert (found.inputs[12:15] == 1).all()
+    without = {"x_test": None, "y_test": None}
+    assert datasets.load(write_npz(tmp_path / "own.npz", **more, **without)).num_native_test == 3
+    more["x_val"] = more["x_val"][:, 1:]
+    with pytest.raises(DataError, match="samples of all splits must agree in shape"):
+        datasets.load(write_npz(tmp_path / "own.npz", **more))
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 broken", BARE.getvalue()])
 def test_broken_archive(tmp_path, content):
     path = tmp_path / "own.npz"
@@ -61,7 +73,11 @@ def test_pickled_objects_are_never_loaded(tmp_path, write_npz):
 
 @pytest.mark.parametrize(
     ("changes", "missing"),
-    [({"x_train": None}, "lacks x_train"), ({"y_test": None}, "lacks y_test")],
+    [
+        ({"x_train": None}, "lacks x_train"),
+        ({"y_test": None}, "lacks y_test"),
+        ({"x_val": np.ones((2, 5, 4))}, "lacks y_val"),
+    ],
 )
 def test_archive_that_lacks_an_array(tmp_path, changes, missing, write_npz):
     with pytest.raises(DataError, match=missing):

@@ -95,7 +95,7 @@ def write_reviews(folder, domains, content="good:2 #label#:{}\n"):
 def test_domains_of_amazon_review_that_are_not_there(tmp_path):
     folder = tmp_path / "processed_acl"
     write_reviews(folder, ["books", "kitchen_&_housewares", "electronics"])
-    with pytest.warns(UserWarning, match=r"processed_acl lacks the domains dvd"):
+    with pytest.warns(UserWarning, match=r"processed_acl lacks the domain dvd"):
         reviews = datasets.load("amazon-review", tmp_path)
     assert reviews.source.endswith("not here: dvd")
     write_reviews(folder, ["dvd"])

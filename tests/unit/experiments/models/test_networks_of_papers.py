@@ -132,7 +132,9 @@ def test_an_embedding_takes_the_numbers_of_words_and_nothing_else():
         models.build_for(kept, "bilstm", {"words": 100})
     with pytest.warns(UserWarning, match="scaled=False"):
         scaled = datasets.from_numpy(words, classes)
-    with pytest.raises(ValueError, match=r"from 0 to 1, not all .* kept by scaled=False"):
+    with pytest.raises(
+        ValueError, match=r"from 0 to 1, not all .* kept by scaled=False .* key of \[data\]"
+    ):
         models.build_for(scaled, "bilstm", {})
 
 

@@ -266,7 +266,7 @@ def test_units_of_one_data_set_read_it_once(miniature, monkeypatch):
     from experiments import datasets
 
     read, load = [], datasets.load
-    monkeypatch.setattr(datasets, "load", lambda *of: read.append(of) or load(*of))
+    monkeypatch.setattr(datasets, "load", lambda *of, **how: read.append(of) or load(*of, **how))
     units = units_of(reading.load("tiny/1"), "small", [0], ["label"])
     carry_out(units, Results(miniature), Machine(), Reporter(callbacks=quiet))
     assert read == [("optdigits", None)]

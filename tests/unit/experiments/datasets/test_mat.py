@@ -1,0 +1,90 @@
+"""MATLAB files of one's own, and those that are no samples."""
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from scipy.sparse import csc_array
+
+from experiments import datasets
+from experiments.datasets import DataError
+
+X = np.random.default_rng(0).random((22, 5))
+COUNTED = np.arange(22) % 10 + 1
+
+
+def saved(folder, x, y, name="own_train"):
+    savemat(folder / f"{name}.mat", {"X": x, "y": y})
+    return datasets.load(name, folder)
+
+
+@pytest.mark.parametrize("name", ["own", "own_train", "train", "trained_32x32"])
+def test_samples_are_rows_of_x(tmp_path, name):
+    own = saved(tmp_path, X, np.arange(22)[:, None] % 3, name)
+    np.testing.assert_array_equal(own.inputs, X.astype(np.float32))
+    assert own.targets.tolist() == [n % 3 for n in range(22)]
+    assert (own.num_native_test, own.num_classes) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("y", "targets"),
+    [
+        (COUNTED.astype(float), COUNTED % 10),
+        (COUNTED.astype(np.uint8)[:, None], COUNTED % 10),
+        (np.arange(22) % 11, np.arange(22) % 11),
+        (np.eye(11)[np.arange(22) % 11], np.arange(22) % 11),
+    ],
+)
+def test_a_label_of_ten_is_a_zero_only_where_labels_are_one_to_ten(tmp_path, y, targets):
+    assert saved(tmp_path, X, y).targets.tolist() == targets.tolist()
+
+
+def test_rows_of_zeros_and_ones_are_labels_unless_they_are_one_hot(tmp_path):
+    rows = np.random.default_rng(1).integers(0, 2, (22, 3))
+    own = saved(tmp_path, X, rows.astype(float))
+    np.testing.assert_array_equal(own.labelled(own.targets), rows)
+
+
+def test_images_come_last_or_first(tmp_path):
+    images = np.random.default_rng(0).random((22, 8, 6, 3))
+    for x in (images, np.moveaxis(images, 0, 3)):
+        own = saved(tmp_path, x, np.arange(22) % 2)
+        np.testing.assert_array_equal(own.inputs, np.moveaxis(images, 3, 1).astype(np.float32))
+
+
+def test_sparse_inputs(tmp_path):
+    own = saved(tmp_path, csc_array(X * (X > 0.5)), np.arange(22) % 2)
+    np.testing.assert_array_equal(own.inputs, (X * (X > 0.5)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.arange(22) % 3 + 1, r"classes are counted from 0: give `y - 1`"),
+        (np.arange(22) / 4, r"labels must be integers 0 to k - 1, got type float64"),
+        (np.array(["cat", "dogs"] * 11, dtype=object), r"integers 0 to k - 1, got type object"),
+        (np.arange(21) % 3, r"of the same length, got \(22, 5\) and \(21,\)"),
+        (np.zeros((0, 0)), r"got \(22, 5\) and \(0, 0\)"),
+    ],
+)
+def test_labels_of_ones_own_that_cannot_be_used(tmp_path, y, message):
+    with pytest.raises(DataError, match=message):
+        saved(tmp_path, X, y)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": np.zeros(3)}, "must hold X and y, or the arrays of one of the files"),
+        ({"dataset": np.zeros(3)}, "2 x 2 cell array"),
+    ],
+)
+def test_other_matlab_files(tmp_path, arrays, message):
+    savemat(tmp_path / "usps_28x28.mat", arrays)
+    with pytest.raises(DataError, match=message):
+        datasets.load("usps", data_dir=tmp_path)
+
+
+def test_a_damaged_matlab_file(tmp_path):
+    (tmp_path / "usps_28x28.mat").write_bytes(b"damaged")
+    with pytest.raises(DataError, match="cannot be read as a MATLAB file"):
+        datasets.load("usps", data_dir=tmp_path)
