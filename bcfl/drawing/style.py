@@ -65,6 +65,7 @@ _STYLE: Any = {
     "grid.color": "#e3e3e3",
     "grid.linewidth": 0.6,
     "text.color": INK,
+    "text.parse_math": False,
     "xtick.color": INK,
     "ytick.color": INK,
     "legend.frameon": False,

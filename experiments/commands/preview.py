@@ -78,7 +78,7 @@ def rows(partition: Partition) -> list[str]:
     Args:
         partition: clients with their samples.
     """
-    from experiments.reports.pictures.bubbles import classes_with_samples
+    from experiments.partitions import classes_with_samples
 
     counts, groups = partition.class_counts(), partition.groups or {}
     wide = max(len(data.client) for data in partition)

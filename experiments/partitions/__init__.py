@@ -8,7 +8,13 @@ from experiments.partitions.class_sets import cluster_n_class, n_class
 from experiments.partitions.feature_skew import by_domain, iid, rotated, skewed_sizes
 from experiments.partitions.label_skew import dirichlet, label_proportions, two_stage_dirichlet
 from experiments.partitions.ocfl import ocfl, shared_ocfl
-from experiments.partitions.partition import Partition, Split, SplitOptions, occurrences
+from experiments.partitions.partition import (
+    Partition,
+    Split,
+    SplitOptions,
+    classes_with_samples,
+    occurrences,
+)
 from experiments.partitions.stream import stream
 from experiments.partitions.two_concepts import (
     label_halves,
@@ -25,6 +31,7 @@ __all__ = [
     "SplitOptions",
     "build",
     "by_domain",
+    "classes_with_samples",
     "cluster_n_class",
     "dirichlet",
     "iid",

@@ -17,6 +17,8 @@ from experiments.datasets.dataset import Dataset
 from experiments.partitions.allocation import Counts, evenly
 
 Indices = NDArray[np.int64]
+FEW_CLASSES = 20
+"""Number of classes up to which those without samples are shown, too."""
 
 
 class SplitOptions(TypedDict, total=False):
@@ -196,6 +198,20 @@ def occurrences(targets: NDArray[np.int64], classes: int = 0) -> Counts:
         classes: number of classes at least.
     """
     return targets.sum(axis=0) if targets.ndim > 1 else np.bincount(targets, minlength=classes)
+
+
+def classes_with_samples(counts: Counts) -> Counts:
+    """Classes to show: all of a few, and of many those that a client has samples of.
+
+    Args:
+        counts: (clients, classes) int64 samples.
+
+    Returns:
+        (shown,) int64 classes, ascending.
+    """
+    held = np.flatnonzero(counts.any(axis=0))
+    many = counts.shape[1] > FEW_CLASSES and len(held) > 0
+    return held if many else np.arange(counts.shape[1])
 
 
 def check_clients(dataset: Dataset, clients: int, split: Split, groups: int = 1) -> None:

@@ -6,14 +6,16 @@ After Figures A.1 to A.4 of Ma (2023), "Clustered federated learning", PhD thesi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from functools import cache
+from itertools import chain, pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import FAINT, GROUP_COLOURS, INK, WIDTH, is_narrow
+from bcfl.drawing import FAINT, GROUP_COLOURS, INK, WIDTH, Palette, is_narrow
+from experiments.partitions import classes_with_samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,23 +33,14 @@ OVERLAP, APART = 2.5, 1.0
 
 In narrow windows, neighbours stay apart.
 """
-
-FEW_CLASSES = 20
-"""Number of classes up to which those without samples have a row, too."""
-LETTER, LINE = 0.08, 0.16
-"""Width of a letter and height of a line below the picture, inches."""
-NO_BREAK = "\N{NO-BREAK SPACE}"
-
-
-def classes_with_samples(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Classes to show: all of a few, and of many those that a client has samples of.
-
-    Args:
-        counts: (clients, classes) int64 samples.
-    """
-    classes = np.arange(counts.shape[1])
-    held = counts.any(axis=0)
-    return classes if len(classes) <= FEW_CLASSES or not held.any() else classes[held]
+LINE = 0.166
+"""Height of a line below the picture, inches."""
+LABEL_SIZE, LINE_SIZE = 9.5, 9.0
+"""Of the text below groups and of lines below the picture, points."""
+HINTED = 1.06
+"""How much wider text may be where its letters are fitted to pixels."""
+ASIDE = 0.06
+"""Room between texts beside each other, inches."""
 
 
 def draw_partition(
@@ -71,58 +64,117 @@ def draw_partition(
     counts = counts[:, shown]
     clients, classes = counts.shape
     order, places = along(groups)
-    span = places[-1] + 1
-    step = (width - LEFT - RIGHT) / (span + GAP)
-    known = sorted({group for group in groups if group is not None})
-    labels = {group: f"{group}: {names[group]}" for group in known if group in range(len(names))}
-    members = [len(list(own)) for _, own in groupby(groups[client] for client in order)]
-    fits = _fit(labels, [(number + GAP) * step for number in members])
-    lines = [] if fits else lines_of(labels.values(), width - LEFT - RIGHT)
+    span, across = places[-1] + 1, width - LEFT - RIGHT
+    step = across / (span + GAP)
+    members: dict[int | None, list[int]] = {}
+    for row, client in enumerate(order):
+        members.setdefault(groups[client], []).append(row)
+    middles = {
+        group: LEFT + step * (places[rows].mean() + (GAP + 1) / 2)
+        for group, rows in members.items()
+        if group is not None
+    }
+    named = {group: f"{group}: {names[group]}" for group in middles if group in range(len(names))}
+    labels = labels_below(middles, named, width)
+    fit = all(labels.get(group) == name for group, name in named.items())
+    lines = [] if fit else lines_of(named.values(), across)
     below = BELOW + LINE * len(lines)
     height = ABOVE + below + ROW * (classes + 0.5)
     figure = Figure(figsize=(width, height))
-    across = width - LEFT - RIGHT
     box = (LEFT / width, below / height, across / width, 1 - (ABOVE + below) / height)
     axes = figure.add_axes(box)
     largest = min(0.92 * ROW, (APART if is_narrow(axes) else OVERLAP) * step) * 72
     areas = largest**2 * counts[order] / max(1, counts.max())
-    for group in [*known, None]:
-        rows = [row for row, client in enumerate(order) if groups[client] == group]
-        if rows:
-            text = f"group {group}" if len(known) < 9 else str(group)
-            text = labels.get(group or 0, text) if fits else text
-            _draw_group(axes, places[rows], areas[rows], group, (known, text))
+    _draw_circles(axes, members, places, areas)
+    for group, text in labels.items():
+        _draw_label(axes, middles[group] - LEFT, text)
     axes.set_xlim(-GAP / 2 - 0.5, span - 0.5 + GAP / 2)
-    axes.set_ylim(classes - 0.25, -0.75)
-    axes.set_yticks(range(classes), [str(label) for label in shown])
-    axes.set_ylabel("class")
-    axes.set_xlabel("\n".join([f"{clients:,} clients", *lines]), labelpad=14 if known else 2)
-    axes.tick_params(length=0)
+    by = " by group" if any(text.isdigit() for text in labels.values()) else ""
+    axes.set_xlabel("\n".join([f"{clients:,} clients{by}", *lines]), labelpad=14 if middles else 2)
     axes.set_xticks([])
-    axes.grid(axis="y")
+    _name_classes(axes, shown)
     axes.set_title(f"largest circle: {int(counts.max()):,} samples", loc="right", color=FAINT)
     return figure
 
 
-def _fit(labels: Mapping[int, str], widths: Sequence[float]) -> bool:
-    """Whether the names of groups have room below them, of these widths in inches."""
-    return all(
-        LETTER * len(name) <= width for name, width in zip(labels.values(), widths, strict=False)
+def _name_classes(axes: Axes, shown: NDArray[np.int64]) -> None:
+    axes.set_ylim(len(shown) - 0.25, -0.75)
+    axes.set_yticks(range(len(shown)), [str(label) for label in shown])
+    axes.set_ylabel("class")
+    axes.tick_params(length=0)
+    axes.grid(axis="y")
+
+
+def labels_below(
+    middles: Mapping[int, float], names: Mapping[int, str], width: float
+) -> dict[int, str]:
+    """Text below each group: its name, its number, or that of some groups alone, as there is room.
+
+    Args:
+        middles: of the groups, from the left edge, inches, ascending.
+        names: of the groups, with their numbers.
+        width: of the figure, inches.
+    """
+    numbered = {group: f"group {group}" for group in middles}
+    thinned = (
+        {group: str(group) for group in [*middles][::every]} for every in range(1, len(middles) + 1)
     )
+    tried = chain(({**numbered, **names}, numbered), thinned)
+    return next((labels for labels in tried if _apart(labels, middles, width)), {})
+
+
+def _apart(labels: Mapping[int, str], middles: Mapping[int, float], width: float) -> bool:
+    """Whether texts centred at these places overlap neither each other nor an edge."""
+    halves = [text_width(text, LABEL_SIZE) / 2 for text in labels.values()]
+    spans = [
+        (middles[group] - half, middles[group] + half)
+        for group, half in zip(labels, halves, strict=True)
+    ]
+    edges = [(0.0, 0.0), *spans, (width, width)]
+    return all(start - end >= ASIDE for (_, end), (start, _) in pairwise(edges))
+
+
+def text_width(text: str, size: float) -> float:
+    """Width of a line of text in the font of figures at most, inches.
+
+    Args:
+        text: the text.
+        size: of the font, points.
+    """
+    return HINTED * size / 72 * sum(map(_letter_width, text))
+
+
+@cache
+def _letter_width(letter: str) -> float:
+    """Width of a letter of size 1."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family="DejaVu Sans", size=1)
+    width, _, _ = text_to_path.get_text_width_height_descent(letter, font, ismath=False)
+    return float(width)
 
 
 def lines_of(labels: Iterable[str], across: float, what: str = "group") -> list[str]:
     """Numbers and names of groups in lines.
 
     Args:
-        labels: of the groups, such as `0: mnist`.
+        labels: of the groups, such as `0: mnist`; one that is wider than a line is broken.
         across: width of a line, inches.
         what: of which these are the names.
     """
-    pairs = [f"{what} {label}".replace(" ", NO_BREAK) for label in labels]
-    return wrap(
-        "   ".join(pairs), int(across / LETTER), break_long_words=False, break_on_hyphens=False
-    )
+    lines: list[str] = []
+    for entry in (f"{what} {label}" for label in labels):
+        joined = " · ".join([*lines[-1:], entry])
+        if lines and text_width(joined, LINE_SIZE) <= across:
+            lines[-1] = joined
+            continue
+        letters, parts = len(entry), [entry]
+        while letters > 1 and any(text_width(part, LINE_SIZE) > across for part in parts):
+            letters -= 1
+            parts = wrap(entry, letters, break_on_hyphens=False)
+        lines += parts
+    return lines
 
 
 def partition_tips(
@@ -166,35 +218,36 @@ def along(groups: Sequence[int | None]) -> tuple[list[int], NDArray[np.float64]]
     return order, places.astype(np.float64)
 
 
-def _draw_group(
+def _draw_circles(
     axes: Axes,
+    members: Mapping[int | None, list[int]],
     places: NDArray[np.float64],
     areas: NDArray[np.float64],
-    group: int | None,
-    look: tuple[Sequence[int], str],
 ) -> None:
-    """Circles of a group; `look` has all groups, which give its colour, and its text."""
-    known, text = look
-    row, label = np.nonzero(areas)
-    index = 0 if group is None else known.index(group)
-    axes.scatter(
-        places[row],
-        label,
-        s=areas[row, label],
-        color=GROUP_COLOURS[index % len(GROUP_COLOURS)],
-        alpha=0.75,
-        linewidth=0,
-        gid=_circles(group),
-    )
-    if group is not None:
-        axes.annotate(
-            text,
-            (places.mean(), 0),
-            (0, -10),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="center",
-            fontsize=9.5,
-            color=INK,
-            annotation_clip=False,
+    palette = Palette().including(members)
+    for group, rows in members.items():
+        row, label = np.nonzero(areas[rows])
+        axes.scatter(
+            places[rows][row],
+            label,
+            s=areas[rows][row, label],
+            color=palette.colour(group) if palette.groups else GROUP_COLOURS[0],
+            alpha=0.75,
+            linewidth=0,
+            gid=_circles(group),
         )
+
+
+def _draw_label(axes: Axes, middle: float, text: str) -> None:
+    """A text below the axes, centred so many inches from their left edge."""
+    axes.annotate(
+        text,
+        (0, 0),
+        (72 * middle, -10),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="center",
+        fontsize=LABEL_SIZE,
+        color=INK,
+        annotation_clip=False,
+    )

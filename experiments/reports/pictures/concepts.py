@@ -9,12 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.drawing import FAINT, INK, WIDTH, Palette, whole_numbers
-from experiments.reports.pictures.bubbles import (
-    LINE,
-    classes_with_samples,
-    lines_of,
-    partition_tips,
-)
+from experiments.partitions import classes_with_samples
+from experiments.reports.pictures.bubbles import LINE, lines_of, partition_tips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,6 +113,8 @@ def _tiles(concept: int, part: str = "tiles") -> str:
 def _draw_tiles(
     axes: Axes, rows: Sequence[Sequence[int | None]], steps: int, across: float
 ) -> None:
+    from matplotlib import rc_context
+
     palette, step = Palette().including(c for row in rows for c in row), across / len(rows)
     for concept in palette.groups:
         places = [
@@ -137,9 +135,9 @@ def _draw_tiles(
             gid = _tiles(concept, "digits")
             # Markers are scaled to their longer side, which for more than a letter is the width.
             size = min(DIGIT_SIZE * len(str(concept)) ** 2, (72 * 0.85 * min(step, TILE)) ** 2)
-            axes.scatter(
-                x, y, s=max(size, DIGIT_SIZE), marker=digit, color="white", linewidth=0, gid=gid
-            )
+            size = max(size, DIGIT_SIZE)
+            with rc_context({"text.parse_math": True}):  # markers of letters are formulas
+                axes.scatter(x, y, s=size, marker=digit, color="white", linewidth=0, gid=gid)
     _frame(axes, len(rows))
     axes.set_ylim(steps - 0.5, -0.5)
     axes.yaxis.set_major_locator(whole_numbers())

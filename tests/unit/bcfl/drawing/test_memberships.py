@@ -1,5 +1,6 @@
 """Uncertain clients are read from the graph of clusters, ordered, and drawn."""
 
+from dataclasses import replace
 from math import log
 from xml.etree import ElementTree
 
@@ -72,6 +73,14 @@ def test_bars_are_as_wide_as_their_share_and_labelled_where_that_fits(tmp_path):
         "75% in 1",
         "25% in 2",
     }
+
+
+def test_names_with_dollars_are_no_formulas(tmp_path):
+    found = write(tmp_path / "g.graphml", [[0.5, 0.5]])
+    named = {r"a$\frac$": replace(found, clients=(r"c$\x$",))}
+    svg = inline_svg(lambda: draw_uncertain_clients(named), "p", "uncertain")
+    assert r">a$\frac$<" in svg
+    assert r">c$\x$<" in svg
 
 
 def test_a_file_of_another_kind_is_named(tmp_path):

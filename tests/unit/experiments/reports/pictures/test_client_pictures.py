@@ -1,10 +1,15 @@
 """Pictures of clients: what is behind the axes, and where they stand in the report."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
-from bcfl.drawing import NARROW, in_style
-from experiments.reports.pictures import bubbles, likeness, moves, neighbours
+from bcfl.drawing import FAINT, NARROW, WIDTH, in_style
+from experiments import partitions
+from experiments.reports.pictures import bubbles, concepts, likeness, moves, neighbours
+from experiments.reports.pictures.drawing import inline_svg
 
 # Moves
 
@@ -84,9 +89,65 @@ def test_groups_have_their_names_below_them_or_below_the_picture():
     assert axes.get_xlabel() == "6 clients"
     (axes,) = bubbles.draw_partition(counts, groups, NARROW, names).figure.axes
     assert [text.get_text() for text in axes.texts] == ["group 0", "group 1", "group 2"]
-    lines = axes.get_xlabel().replace(bubbles.NO_BREAK, " ").split("\n")
+    lines = axes.get_xlabel().split("\n")
     assert lines[0] == "6 clients"
-    assert "   ".join(lines[1:]).split("   ") == [f"group {i}: {n}" for i, n in enumerate(names)]
+    assert " · ".join(lines[1:]).split(" · ") == [f"group {i}: {n}" for i, n in enumerate(names)]
+
+
+NAMES = {
+    "none": lambda group: None,
+    "short": lambda group: "usps",
+    "wide": lambda group: "W" * 10,
+    "of several words": lambda group: "classes 0 to 4, random labels for the others",
+    "longer than a line": lambda group: "an-unbroken-name-" * 12,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [WIDTH, NARROW])
+@pytest.mark.parametrize("num_groups", [*range(2, 10), 60])
+def test_no_names_overlap_or_are_cut(num_groups, width, name):
+    clients = max(24, num_groups)
+    groups = [client * num_groups // clients for client in range(clients)]
+    names = [made for group in range(num_groups) if (made := NAMES[name](group))]
+    with in_style():
+        figure = bubbles.draw_partition(np.full((clients, 4), 5), groups, width, names)
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == num_groups or {text.get_text() for text in axes.texts} < set(
+        map(str, range(num_groups))
+    )
+    edges = [0, *(edge for box in boxes for edge in (box.x0, box.x1)), figure.bbox.width]
+    assert edges == sorted(edges)
+    assert axes.get_xlabel().startswith(f"{clients} clients by group") == (
+        axes.texts[0].get_text() == "0"
+    )
+    below = axes.xaxis.label.get_window_extent()
+    assert 0 <= below.x0 < below.x1 <= figure.bbox.width
+    assert below.y0 >= 0
+    shown = " ".join([text.get_text() for text in axes.texts] + axes.get_xlabel().split())
+    assert shown.replace(" ", "").count("".join(names[:1]).replace(" ", "")) >= len(names)
+
+
+def test_clients_without_a_group_have_the_look_of_none():
+    figure = bubbles.draw_partition(np.full((3, 2), 5), [0, None, 1], names=("old", "new"))
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.texts] == ["0: old", "1: new"]
+    colours = {one.get_gid(): to_hex(one.get_facecolor()) for one in axes.collections}
+    assert colours["bubbles-group-unknown"] == FAINT
+    assert colours["bubbles-group-0"] != colours["bubbles-group-1"] != FAINT
+
+
+@pytest.mark.parametrize("width", [WIDTH, NARROW])
+def test_names_with_dollars_are_no_formulas(width):
+    name = r"x$\frac$"
+    counts, groups, steps = np.full((4, 2), 5), [0, 0, 1, 1], {"a": (0, 1), r"b$\x$": (1, 1)}
+    for draw in (
+        partial(bubbles.draw_partition, counts, groups, width, [name] * 2),
+        partial(concepts.draw_stream, steps, dict(zip(steps, counts, strict=False)), width, [name]),
+    ):
+        assert name in inline_svg(draw, "a", "A figure")
 
 
 def test_of_many_classes_those_without_samples_have_no_row():
@@ -94,7 +155,7 @@ def test_of_many_classes_those_without_samples_have_no_row():
     counts[:, [3, 40]] = 5
     (axes,) = bubbles.draw_partition(counts, [None, None]).figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["3", "40"]
-    assert len(bubbles.classes_with_samples(counts[:, :20])) == 20
+    assert len(partitions.classes_with_samples(counts[:, :20])) == 20
 
 
 def test_no_circle_of_two_hundred_clients_is_taller_than_its_row():
