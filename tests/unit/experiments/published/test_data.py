@@ -50,7 +50,7 @@ def on(monkeypatch):
     """Runs the units of the miniature on some data, and tells which of them had others before."""
 
     def run(results, dataset, columns=("label",)):
-        monkeypatch.setattr(datasets, "load", lambda name, folder: dataset)
+        monkeypatch.setattr(datasets, "load", lambda *_, **how: dataset)
         ran, others = [], []
         reporter = Reporter(
             callbacks=lambda scenario: nullcontext(RunCallbacks()),
@@ -98,7 +98,7 @@ def test_results_of_old_are_compared_by_their_number_of_samples(miniature, on):
 
 def test_data_that_cannot_be_loaded_leave_results_as_they_are(miniature, on, monkeypatch):
     on(Results(miniature), of_digits())
-    monkeypatch.setattr(datasets, "load", lambda name, folder: 1 / 0)
+    monkeypatch.setattr(datasets, "load", lambda *_, **how: 1 / 0)
     reporter = Reporter(callbacks=lambda scenario: nullcontext(RunCallbacks()))
     units = units_of(reading.load("tiny/1"), "small", [0], ["label"])
     carry_out(units, Results(miniature), Machine(), reporter)
