@@ -41,9 +41,12 @@ class Reading(Scaling, total=False):
     channels: Channels | None
 
 
+DEFAULTS: Scaling = {"highest": None, "scaled": True}
+
+
 def is_stated(scaling: Scaling) -> bool:
     """Whether keywords say how values are scaled, other than by default."""
-    return scaling.get("highest") is not None or not scaling.get("scaled", True)
+    return {**DEFAULTS, **scaling} != DEFAULTS
 
 
 class DataWarning(UserWarning):
