@@ -152,7 +152,7 @@ def check_model(
 
 def _other_curvature(objective: Objective) -> str:
     """What to do about a network that a local posterior does not support."""
-    last = ", posterior='laplace-last-layer' (slower; the curvature of the last layer alone)"
+    last = "; most: posterior='laplace-last-layer' (slower; the curvature of the last layer alone)"
     return (
         "Options of methods.build that suit any network: curvature='samples' or 'uniform' (fast; "
         f"one number for all parameters){last * (objective.posterior != 'laplace-last-layer')}; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -183,18 +183,19 @@ def _reproduce(
         request.units(table)
     machine = request.machine()
     from experiments.published.overview import write_overview
+    from experiments.published.table import SCALES
 
     has_results = False
-    whole_tables = []
+    written: list[Comparison] = []
     for table in tables:
         if request.runs:
             results = _run(screen, request.units(table), request, machine)
             request = replace(request, results=results)
         has_results |= _show(screen, table, request)
         if request.writes:
-            whole_tables.append(_write(screen, table, request))
+            written += _write(screen, table, request, SCALES if whole else [request.scale])
     if whole and request.writes:
-        paths = write_overview([*_ordered(whole_tables, request)], request.results.folder)
+        paths = write_overview(written, request.results.folder)
         screen.print("\n".join(map(str, paths)), soft_wrap=True)
     if not has_results:
         screen.print("there is no result of ours", soft_wrap=True)
@@ -228,20 +229,6 @@ def _run(screen: Console, units: Sequence[Unit], request: _Request, machine: Mac
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _ordered(made: Sequence[Comparison], request: _Request) -> Iterator[Comparison]:
-    """The tables at the scale that was asked for, each with its other scale if it was run."""
-    from experiments.published.comparison import compare
-    from experiments.published.table import SCALES
-
-    for comparison in made:
-        yield comparison
-        for scale in SCALES:
-            if scale != comparison.scale:
-                other = compare(comparison.table, scale, request.results, request.found)
-                if other.has_results:
-                    yield other
-
-
 def _show(screen: Console, table: PublishedTable, request: _Request) -> bool:
     """Show the columns, rows and seeds of a table that were asked for; whether one has a result."""
     from experiments.published import formats
@@ -254,18 +241,29 @@ def _show(screen: Console, table: PublishedTable, request: _Request) -> bool:
     return comparison.has_results
 
 
-def _write(screen: Console, table: PublishedTable, request: _Request) -> Comparison:
-    """Write a table with all its columns, rows and seeds, and other seeds that were asked for."""
+def _write(
+    screen: Console, table: PublishedTable, request: _Request, scales: Sequence[str]
+) -> list[Comparison]:
+    """Write a table at each scale at which it has results.
+
+    All its columns, rows and seeds are written, and other seeds that were asked for.
+
+    Returns:
+        The table at the scale that was asked for, and at others at which it has results.
+    """
     from experiments.published import formats
     from experiments.published.comparison import compare
     from experiments.published.figures import draw
     from experiments.published.units import seeds_of
 
-    kept, own = request.results, seeds_of(table, request.scale)
-    seeds = tuple(dict.fromkeys([*own, *(request.seeds or ())]))
-    comparison = compare(table, request.scale, kept, request.found, seeds)
-    if comparison.has_results:
-        folder = kept.folder / table.name
-        paths = [*formats.write(comparison, folder), *draw(comparison, kept, folder, seeds)]
-        screen.print("\n".join(map(str, paths)), soft_wrap=True)
-    return comparison
+    kept, folder = request.results, request.results.folder / table.name
+    written = []
+    for scale in sorted(scales, key=lambda scale: scale != request.scale):
+        seeds = tuple(dict.fromkeys([*seeds_of(table, scale), *(request.seeds or ())]))
+        comparison = compare(table, scale, kept, request.found, seeds)
+        if comparison.has_results:
+            paths = [*formats.write(comparison, folder), *draw(comparison, kept, folder, seeds)]
+            screen.print("\n".join(map(str, paths)), soft_wrap=True)
+        if comparison.has_results or scale == request.scale:
+            written.append(comparison)
+    return written

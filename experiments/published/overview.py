@@ -101,8 +101,9 @@ def paper_page(comparisons: Sequence[Comparison], folder: Path) -> str:
 
 def _agreement(comparisons: Sequence[Comparison]) -> str:
     """How many tables have results, and how often the order of methods is that in print."""
-    measured = sum(each.has_results for each in comparisons)
-    text = f"{measured} of {len(comparisons)} tables and figures have results."
+    measured = {each.table.name for each in comparisons if each.has_results}
+    all_names = {each.table.name for each in comparisons}
+    text = f"{len(measured)} of {len(all_names)} tables and figures have results."
     blocks = [block for each in comparisons for block in each.measured_columns()]
     distinct: dict[tuple[float, ...], Sequence[Line]] = {}
     for block in blocks:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,12 +127,12 @@ def require_exact_rules(module: nn.Module, layers: Mapping[nn.Module, str], inpu
         UnsupportedLayerError: If the rules do not, or samples depend on one another.
     """
     outputs, calls = recorded(module, layers, _spread(inputs.detach()))
-    uses = _uses(outputs)
+    read = uses([outputs])
     called = Counter(call.layer for call in calls)
     for layer, name in layers.items():
         if called[layer] > 1:
             raise UnsupportedLayerError(f"{named(name, layer)} is called twice in a forward pass")
-        if any(uses[id(parameter)] > 1 for parameter in layer.parameters(recurse=False)):
+        if any(read[id(parameter)] > 1 for parameter in layer.parameters(recurse=False)):
             raise UnsupportedLayerError(
                 f"a parameter of {named(name, layer)} is used twice in a forward pass"
             )
@@ -196,19 +196,25 @@ def _tolerance(values: Tensor) -> float:
     return TOLERANCE.get(values.dtype, 1e-2)
 
 
-def _uses(outputs: Tensor) -> Counter[int]:
-    """How often each leaf tensor, by its id, is read in the graph of the outputs."""
-    uses: Counter[int] = Counter()
-    seen: set[Node] = set()
-    waiting = [] if outputs.grad_fn is None else [outputs.grad_fn]
+def uses(tensors: Iterable[Tensor], ends: Collection[Node] = ()) -> Counter[int]:
+    """How often each leaf tensor, by its id, is read in the graph of some tensors, nearest first.
+
+    Args:
+        tensors: Their graphs are followed.
+        ends: Nodes beyond which they are not.
+    """
+    found: Counter[int] = Counter()
+    waiting = deque({tensor.grad_fn: None for tensor in tensors if tensor.grad_fn not in ends})
+    seen: set[Node | None] = {None, *waiting, *ends}
     while waiting:
-        for node, _ in waiting.pop().next_functions:
+        start = waiting.popleft()
+        for node, _ in () if start is None else start.next_functions:
             if node is not None and hasattr(node, "variable"):
-                uses[id(node.variable)] += 1
-            elif node is not None and node not in seen:
+                found[id(node.variable)] += 1
+            elif node not in seen:
                 seen.add(node)
                 waiting.append(node)
-    return uses
+    return found
 
 
 def _compare(outputs: Tensor, calls: Sequence[Call], layers: Mapping[nn.Module, str]) -> None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import Node
 
 from posteriors.curvature.diagonal import diagonal_curvature
 from posteriors.curvature.gauss_newton import gauss_newton_matrix
 from posteriors.curvature.layers.rules import named
 from posteriors.curvature.likelihood import Likelihood
 from posteriors.curvature.likelihood_curvature import DenseCurvature
-from posteriors.curvature.recording import require_separate_samples
+from posteriors.curvature.recording import require_separate_samples, uses
 from posteriors.gaussians.gaussian import DiagonalGaussian
 from posteriors.local.fit import (
     LocalFit,
@@ -30,7 +31,10 @@ from posteriors.predictive import Link
 class LastLayerLaplace:
     """`laplace-last-layer`: the last layer jointly Gaussian, the features known.
 
-    Takes any diagonal prior, of which only the last layer's part is used.
+    The last layer is a Linear layer through which alone the outputs depend on any trainable
+    parameter, so that they are linear in its own; a weight that is also used before it, as that of
+    a tied embedding, is refused, and so is a layer or parameter after or beside it, as in a skip
+    connection. Takes any diagonal prior, of which only the last layer's part is used.
 
     Attributes:
         likelihood: What the network's outputs are parameters of.
@@ -51,12 +55,14 @@ class LastLayerLaplace:
     def _indices(self, module: nn.Module, inputs: Tensor) -> Tensor:
         """Places of the last layer's parameters."""
         name, layer = _last_layer(module, inputs)
-        own = [f"{name}.{parameter}" if name else parameter for parameter, _ in _own(layer)]
+        own = {id(value) for _, value in _own(layer)}
         if not all(value.requires_grad for _, value in _own(layer)):
             raise UnsupportedFitError(
                 f"laplace-last-layer needs {named(name, layer)} to be trainable"
             )
-        indices = indices_of(module, set(own))
+        indices = indices_of(
+            module, {name for name, value in module.named_parameters() if id(value) in own}
+        )
         _refuse_many("laplace-last-layer", len(indices), self.max_parameters)
         return indices
 
@@ -208,8 +214,7 @@ def _dense_fit(
 def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
     """Name and layer of the last fully connected layer, which must be the last with parameters.
 
-    Modules that call others may have parameters of their own, such as a positional embedding, if
-    the outputs depend on these through the last layer alone.
+    Modules that call others may have parameters of their own, such as a positional embedding.
     """
     called: list[nn.Module] = []
     names = {layer: name for name, layer in module.named_modules() if _own(layer)}
@@ -220,41 +225,56 @@ def _last_layer(module: nn.Module, inputs: Tensor) -> tuple[str, nn.Module]:
     finally:
         for hook in hooks:
             hook.remove()
-    callers = [layer for layer in {*called} if any(one in called for one in _inside(layer))]
-    layers = [layer for layer in called if layer not in callers]
+    layers = [layer for layer in called if not any(one in called for one in _inside(layer))]
     if not layers or not isinstance(layers[-1], nn.Linear):
-        last = type(layers[-1]).__name__ if layers else "none"
+        found = type(layers[-1]).__name__ if layers else "none"
         raise UnsupportedFitError(
-            f"laplace-last-layer needs a Linear layer as the last with parameters, found {last}"
+            f"laplace-last-layer needs a Linear layer as the last with parameters, found {found}"
         )
-    for caller in callers:
-        _refuse_parameters_beside(module, inputs, layers[-1], (names[caller], caller))
-    return names[layers[-1]], layers[-1]
+    name, last = names[layers[-1]], layers[-1]
+    if {own for own, _ in _own(last)} - {"bias"} != {"weight"}:
+        raise UnsupportedFitError(
+            "laplace-last-layer needs a last layer with a weight and a bias, not reparameterised, "
+            f"{named(name, last)} has {', '.join(own for own, _ in _own(last))}"
+        )
+    _refuse_other_ways(module, inputs, name, last)
+    return name, last
 
 
 def _inside(layer: nn.Module) -> list[nn.Module]:
     return [inner for inner in layer.modules() if inner is not layer]
 
 
-def _refuse_parameters_beside(
-    module: nn.Module, inputs: Tensor, last: nn.Module, caller: tuple[str, nn.Module]
-) -> None:
-    """Refuse a module whose own parameters change the outputs other than through the last layer."""
-    own = [(name, value) for name, value in _own(caller[1]) if value.requires_grad]
-    hook = last.register_forward_hook(lambda _, __, outputs: outputs.detach())
+def _refuse_other_ways(module: nn.Module, inputs: Tensor, name: str, last: nn.Module) -> None:
+    """Refuse parameters after or beside the last layer, and features that depend on its own."""
+    calls: list[tuple[Tensor, Node | None]] = []
+
+    def note(
+        _: nn.Module, arguments: tuple[Tensor, ...], options: dict[str, Tensor], output: Tensor
+    ) -> None:
+        calls.append(((*arguments, *options.values())[0], output.grad_fn))
+
+    hook = last.register_forward_hook(note, with_kwargs=True)
     try:
         with eval_mode(module), torch.enable_grad():
             outputs = outputs_of(module, inputs[:1])
     finally:
         hook.remove()
-    if not own or not outputs.requires_grad:
-        return
-    gradients = torch.autograd.grad(outputs.sum(), [value for _, value in own], allow_unused=True)
-    used = [name for (name, _), found in zip(own, gradients, strict=True) if found is not None]
-    if used:
+    names = {id(value): name for name, value in module.named_parameters()}
+    of_last = {id(value) for _, value in _own(last)}
+    made = {node for _, node in calls if node is not None}
+    beside = [names[leaf] for leaf in uses([outputs], made) if leaf in names]
+    if beside:
+        owner, _, own = beside[0].rpartition(".")
         raise UnsupportedFitError(
             "laplace-last-layer needs a Linear layer as the last with parameters, "
-            f"{named(*caller)} uses its {used[0]!r} after or beside it"
+            f"{named(owner, module.get_submodule(owner))} uses its {own!r} after or beside it"
+        )
+    before = [names[leaf] for leaf in uses(features for features, _ in calls) if leaf in of_last]
+    if before:
+        raise UnsupportedFitError(
+            f"laplace-last-layer needs features that do not depend on {named(name, last)}, which "
+            f"shares {before[0]!r} with what comes before it"
         )
 
 

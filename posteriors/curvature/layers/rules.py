@@ -87,7 +87,7 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
             no parameters.
     """
     layers: dict[nn.Module, str] = {}
-    owned: list[int] = []
+    owners: dict[int, str] = {}
     for name, layer in module.named_modules():
         _refuse_batch_statistics(name, layer)
         parameters = list(layer.parameters(recurse=False))
@@ -99,11 +99,13 @@ def layers_with_parameters(module: nn.Module) -> dict[nn.Module, str]:
             )
         _refuse_other_parameters(name, layer)
         _refuse_scaled_lookups(name, layer)
-        if parameters:
+        for parameter in parameters:
             layers[layer] = name
-            owned += [id(parameter) for parameter in parameters]
-    if len(set(owned)) != len(owned):
-        raise UnsupportedLayerError("two layers share a parameter; each needs its own")
+            owner = owners.setdefault(id(parameter), name)
+            if owner != name:
+                raise UnsupportedLayerError(
+                    f"layers {owner!r} and {name!r} share a parameter; each needs its own"
+                )
     if not layers:
         raise UnsupportedLayerError(f"module has no parameters; supported layers are {SUPPORTED}")
     return layers

@@ -1,4 +1,4 @@
-"""`laplace-last-layer` of a transformer with a positional embedding, against autograd's Jacobian.
+"""`laplace-last-layer` of a transformer, `laplace-full` of tied weights: autograd's Jacobian.
 
 Daxberger, Kristiadi, Immer, Eschenhagen, Bauer, Hennig (2021), "Laplace redux - effortless Bayesian
 deep learning": the Gauss-Newton matrix of the last layer's parameters,
@@ -64,5 +64,39 @@ def test_last_layer_curvature_of_a_network_with_parameters_of_its_own():
     rest = torch.ones(size, dtype=torch.bool)
     rest[places] = False
     assert not fit.curvature[rest].any()
+    assert fit.structure is not None
+    torch.testing.assert_close(fit.structure.matrix, matrix)
+
+
+class Tied(nn.Module):
+    """An embedding and a classifier that have one weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.classes = nn.Embedding(5, 3), nn.Linear(3, 5)
+        self.classes.weight = self.words.weight
+
+    def forward(self, x):
+        return self.classes(self.words(x.long()).mean(1).tanh())
+
+
+def test_full_curvature_of_tied_weights_has_both_of_their_uses():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module, inputs = Tied().double(), torch.randint(0, 5, (9, 2))
+    prior = DiagonalGaussian.isotropic(torch.zeros(20, dtype=torch.float64), PRIOR)
+    fitting = local_posterior_fit("laplace-full")
+    fitting.check(module, inputs, prior)
+    fit = fitting.fit(module, inputs, torch.arange(9) % 5, prior)
+
+    def logits(vector, x):
+        weight, bias = vector[:15].view(5, 3), vector[15:]
+        return weight @ weight[x].mean(0).tanh() + bias
+
+    vector = torch.cat([module.words.weight.flatten(), module.classes.bias]).detach()
+    matrix = torch.zeros(20, 20, dtype=torch.float64)
+    for x in inputs:
+        jacobian, p = jacrev(logits)(vector, x), logits(vector, x).softmax(0)
+        matrix += jacobian.T @ (p.diag() - p.outer(p)) @ jacobian
     assert fit.structure is not None
     torch.testing.assert_close(fit.structure.matrix, matrix)

@@ -1,6 +1,7 @@
 """Tables are run, resumed and written beside what was printed."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -109,6 +110,20 @@ def test_asking_for_a_seed_writes_the_table_with_all_its_seeds(miniature):
     shown = invoke("tiny/1", *only, "--seeds", "0")
     assert " | 1 |" in shown.output
     assert page.read_text() == before
+
+
+def test_all_tables_are_written_at_each_scale_with_results(miniature):
+    only = ["--columns", "label", "--rows", "FedAvg", "--seeds", "0", "--results", miniature]
+    for scale in ("paper", "small"):
+        assert invoke("tiny/1", *only, "--scale", scale).exit_code == 0
+    page = miniature / "tiny" / "1" / "paper.md"
+    page.unlink()
+    assert invoke("--all", "--write", "--results", miniature).exit_code == 0
+    assert page.is_file()
+    overview = (miniature / "README.md").read_text()
+    assert "2 of 2 tables and figures have results" in overview
+    for link in re.findall(r"\]\(([\w./-]+)\)", overview):
+        assert (miniature / link).is_file()
 
 
 def test_notes_on_columns_stand_beside_these_columns(miniature, content):

@@ -42,7 +42,7 @@ class Scaled(nn.Module):
             nn.Sequential(nn.BatchNorm2d(2, affine=False, track_running_stats=False)),
             "depend on the other samples",
         ),
-        (shared(), "two layers share a parameter"),
+        (shared(), r"layers .0. and .1. share a parameter"),
         (nn.ReLU(), "no parameters"),
     ],
 )
