@@ -129,9 +129,8 @@ def test_a_class_without_samples_is_nowhere(name):
         np.array([0, 1, 3]),
         np.array([True, False]),
         np.array([0.0, 1.0]),
-        np.array([[0], [1]]),
     ],
-    ids=["from-one", "gap", "bool", "floating", "column"],
+    ids=["from-one", "gap", "bool", "floating"],
 )
 def test_labels_that_are_no_classes_are_refused(targets):
     with pytest.raises(DataError):

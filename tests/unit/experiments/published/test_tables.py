@@ -1,6 +1,7 @@
 """The tables of the papers: what they run, what was printed, and mistakes in their files."""
 
 import re
+from itertools import product
 
 import pytest
 
@@ -105,8 +106,12 @@ def test_every_result_of_the_repository_is_that_of_a_unit():
     results = Results(CHECKOUT / "experiments" / "results")
     paths = set(results.folder.glob("*/*/*/*--seed-*.json"))
     assert paths
-    for name in reading.names():
-        for unit in units_of(reading.load(name), "small", range(3)):
+    tables = [reading.load(name) for name in reading.names()]
+    for table, scale in product(tables, SCALES):
+        folder = results.of_table(table.results_name, scale)
+        if not any(path.parent == folder for path in paths):
+            continue
+        for unit in units_of(table, scale, range(3)):
             if results.path(unit) in paths and results.find(unit) is not None:
                 paths.remove(results.path(unit))
     assert not paths
