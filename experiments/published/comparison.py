@@ -112,6 +112,11 @@ class Comparison:
         """Whether there is a number of ours."""
         return any(line.seeds for line in self.lines)
 
+    @property
+    def data(self) -> list[Described]:
+        """The data that our results were made from, each once."""
+        return distinct(data for line in self.lines for data in line.data)
+
     def notes(self) -> Iterator[Note]:
         """The table's notes that are about columns with lines here."""
         shown = {line.column.name for line in self.lines}
@@ -191,9 +196,7 @@ def measured_table(comparison: Comparison) -> dict[str, Any]:
         "scale": comparison.scale,
         "differences": {"paper": table.paper_scale, "small": table.small_scale},
         "notes": [note.text for note in comparison.notes()],
-        "data": [
-            dict(data) for data in distinct(d for line in comparison.lines for d in line.data)
-        ],
+        "data": [dict(data) for data in comparison.data],
         "data_not_here": {name: list(names) for name, names in comparison.missing.items()},
         "known_broken": [broken.reason for broken in table.broken],
         "lines": [_plain(line) for line in comparison.lines],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.config.variants import flattened
 from experiments.published.comparison import Cell, Comparison, Line, measured_table
-from experiments.published.data import Described, distinct, is_alike, remark
+from experiments.published.data import Described, is_alike, remark
 from experiments.published.latex import MARKS, latex, sides_of
 from experiments.published.table import SMALL
 from experiments.runs.files import write_aside
@@ -110,7 +110,7 @@ def _on_missing(comparison: Comparison) -> Iterator[str]:
 
 def _on_data(comparison: Comparison) -> Iterator[str]:
     """The data of all results; where they differ under one name, also the columns of each."""
-    found = distinct(data for line in comparison.lines for data in line.data)
+    found = comparison.data
     names = Counter(data.get("dataset") for data in found)
     if found and max(names.values()) == 1:
         yield f"Data: {', '.join(remark(data) for data in found)}"
