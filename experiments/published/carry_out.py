@@ -29,7 +29,8 @@ from experiments.runs.plan import versions
 from experiments.runs.runner import Experiment, Interrupted, RunCallbacks, run_pair
 from experiments.runs.summary import of_seed, step_accuracy
 
-Load = Callable[..., Dataset]
+Samples = Callable[[Unit], Dataset]
+"""The data of a unit."""
 _DATA = "data.json"
 """Of the working folder of a unit: the data that it began with."""
 LONGEST = 500
@@ -91,16 +92,16 @@ def carry_out(
     Raises:
         Interrupted: a stop was requested; the unit in work goes on from its checkpoint later.
     """
-    load = lru_cache(maxsize=1)(datasets.load)
+    samples = _samples_of(machine)
     for number, unit in enumerate(units, start=1):
-        results = _comparing(unit, results, machine, load)
+        results = _comparing(unit, results, samples)
         if results.is_done(unit):
             continue
         if (data := results.of_other_data(unit)) is not None:
             reporter.on_other_data(unit, data)
         reporter.on_unit(unit, number)
         try:
-            content = _measured(unit, results, machine, reporter, load)
+            content = _measured(unit, results, machine, reporter, samples)
             results.write(unit, content)
             results = results.knowing(unit.dataset, content["data"])
         except Interrupted:
@@ -114,32 +115,41 @@ def carry_out(
     return results
 
 
-def _comparing(unit: Unit, results: Results, machine: Machine, load: Load) -> Results:
+def _samples_of(machine: Machine) -> Samples:
+    """Loads the data of units, once for units of the same data that follow one another."""
+    load = lru_cache(maxsize=1)(datasets.load)
+
+    def samples(unit: Unit) -> Dataset:
+        source = unit.scenario(machine.data_dir).data
+        return load(source.dataset, source.data_dir, **source.scaling)
+
+    return samples
+
+
+def _comparing(unit: Unit, results: Results, samples: Samples) -> Results:
     """The results, which know the data of a unit if it has a result to compare them with."""
     if unit.dataset in results.here or not results.is_done(unit):
         return results
-    data = unit.scenario(machine.data_dir).data
     try:
-        found = described(load(data.dataset, data.data_dir, **data.scaling))
+        found = described(samples(unit))
     except Exception:  # data that cannot be loaded are told of by a unit that needs them
         found = {}
     return results.knowing(unit.dataset, found)
 
 
 def _measured(
-    unit: Unit, results: Results, machine: Machine, reporter: Reporter, load: Load
+    unit: Unit, results: Results, machine: Machine, reporter: Reporter, samples: Samples
 ) -> dict[str, Any]:
     """Run a unit, from its newest checkpoint if there is one."""
     scenario, files = unit.scenario(machine.data_dir), results.work(unit)
-    source = scenario.data
-    samples = load(source.dataset, source.data_dir, **source.scaling)
-    data = described(samples)
+    loaded = samples(unit)
+    data = described(loaded)
     _keep_if_same(files, tomli_w.dumps(unit.scenario().table()), data)
     setup = Experiment(
         scenario=scenario,
         device=machine.device,
         threads=machine.threads,
-        samples=samples,
+        samples=loaded,
     )
     setup.check()
     began = process_time()
