@@ -116,7 +116,7 @@ def _rows(path: Path, arrays: Arrays) -> list[Part]:
     for file, held in files.items():
         if not {"X", "y"} <= set(held):
             raise DataError(f"{file} must hold X and y, got {', '.join(held) or 'none'}")
-        inputs, labels = held["X"], _classes(held["y"])
+        inputs, labels = held["X"], _labels(held["y"])
         is_last = inputs.ndim == 4 and inputs.shape[3] == len(labels)
         parts.append(Part(file, np.moveaxis(inputs, 3, 0) if is_last else inputs, labels))
     return parts
@@ -124,7 +124,7 @@ def _rows(path: Path, arrays: Arrays) -> list[Part]:
 
 def _split(inputs: str, labels: str) -> Callable[[Path, Arrays], list[Part]]:
     return lambda path, arrays: [
-        Part(path, arrays[inputs.format(part)], _classes(arrays[labels.format(part)]))
+        Part(path, arrays[inputs.format(part)], _labels(arrays[labels.format(part)]))
         for part in ("train", "test")
     ]
 
@@ -133,7 +133,7 @@ def _nested(path: Path, arrays: Arrays) -> list[Part]:
     table = arrays["dataset"]
     if table.shape != (2, 2):
         raise DataError(f"{path}: dataset must be a 2 x 2 cell array, got {table.shape}")
-    return [Part(path, np.asarray(inputs), _classes(np.asarray(y))) for inputs, y in table]
+    return [Part(path, np.asarray(inputs), _labels(np.asarray(y))) for inputs, y in table]
 
 
 DIGITS_FIVE: Mapping[tuple[str, ...], Callable[[Path, Arrays], list[Part]]] = {
@@ -159,12 +159,9 @@ def _contents(path: Path) -> dict[str, NDArray[np.generic]]:
     }
 
 
-def _classes(labels: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Class of each sample, from one-hot rows or a row or column of numbers; others as they are."""
-    numbers = whole_labels(labels.reshape(-1) if 1 in labels.shape else labels)
-    if numbers.ndim < 2 or numbers.shape[1] < 2 or not np.isin(numbers, (0, 1)).all():
-        return numbers
-    return numbers.argmax(1) if (numbers.sum(1) == 1).all() else numbers
+def _labels(labels: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Labels, whole numbers of which a row or column is (samples,)."""
+    return whole_labels(labels.reshape(-1) if 1 in labels.shape else labels)
 
 
 def _from_zero(parts: list[Part], num_classes: int | None) -> list[Part]:
