@@ -5,6 +5,7 @@ Data sets and their partitions among clients are in `experiments`.
 
 from bcfl.data.clients import ClientData
 from bcfl.data.frames import without_frame
+from bcfl.data.images import pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.sources import column_names, samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
@@ -20,6 +21,7 @@ __all__ = [
     "at_step",
     "column_names",
     "num_steps",
+    "pixels_of",
     "samples_of",
     "view_name",
     "without_frame",

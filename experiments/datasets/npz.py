@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bcfl.runtime import nearest_name
 from experiments.datasets.arrays import Reading, Scaling, is_stated
 from experiments.datasets.dataset import DataError, Dataset, Pair, check_labels, concatenated
-from experiments.datasets.images import channels_first, decoded
+from experiments.datasets.images import decoded
 
 TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
 VALIDATION_KEYS = ("x_val", "y_val")
@@ -136,8 +136,10 @@ def _of_jpeg(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
             f"{path}: offsets must be one more than label and is_train, got {offsets.shape}, "
             f"{labels.shape} and {is_train.shape}"
         )
-    spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-    images = channels_first(np.stack([decoded(content[start:stop]) for start, stop in spans]))
+    spans = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
+    images = np.stack(
+        [decoded(content[start:stop], f"{path}, image {number}") for number, (start, stop) in spans]
+    )
     test = (images[~is_train], labels[~is_train]) if not is_train.all() else None
     return (images[is_train], labels[is_train]), test
 
