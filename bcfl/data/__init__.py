@@ -6,6 +6,7 @@ Data sets and their partitions among clients are in `experiments`.
 from bcfl.data.arrays import plain_tensor
 from bcfl.data.clients import ClientData
 from bcfl.data.frames import named_columns, ordered_columns, without_frame
+from bcfl.data.images import pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.sources import column_names, samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
@@ -23,6 +24,7 @@ __all__ = [
     "named_columns",
     "num_steps",
     "ordered_columns",
+    "pixels_of",
     "plain_tensor",
     "samples_of",
     "view_name",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.data.arrays import described, plain_tensor
+from bcfl.data.images import pixels_of
 
 Result = TypeVar("Result")
 _END = object()
@@ -174,18 +175,28 @@ def _read(source: Any, index: int) -> Any:  # noqa: ANN401
 
 
 def _closed(value: Any) -> Any:  # noqa: ANN401
-    return as_array(value) if hasattr(value, "getbands") else value
+    return as_array(value) if _is_image(value) else value
 
 
 def as_array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays, images
-    """A sample as an array; the channels of an image of Pillow come first, also a single one.
+    """A sample as an array.
 
     Args:
-        sample: a tensor, an array, a number, or an image.
+        sample: a tensor, an array, a number, or an image of Pillow, see `bcfl.data.pixels_of`.
+
+    Raises:
+        TypeError: it is a tensor that has no plain values.
+        ValueError: it is an image that Pillow does not read in full.
     """
-    array = plain_tensor(sample, "samples").numpy() if isinstance(sample, Tensor) else sample
-    array = np.asarray(array)
-    return np.moveaxis(np.atleast_3d(array), 2, 0) if hasattr(sample, "getbands") else array
+    if _is_image(sample):
+        return pixels_of(sample)
+    return np.asarray(
+        plain_tensor(sample, "samples").numpy() if isinstance(sample, Tensor) else sample
+    )
+
+
+def _is_image(value: Any) -> bool:  # noqa: ANN401
+    return hasattr(value, "getbands")
 
 
 def kind_of(source: Any) -> str:  # noqa: ANN401

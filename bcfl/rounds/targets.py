@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from math import ceil
 
 import torch
 from torch import Tensor
@@ -20,9 +21,9 @@ SMALLEST, LARGEST = 0.1, 10.0
 
 
 FEW = 3
-"""Samples by which outputs of classes are taken for probabilities, as they sum to 1."""
-LEAST_LABELS = 8
-"""Outputs between 0 and 1, of labels, from which they are taken for probabilities."""
+"""Samples by which outputs are taken for probabilities."""
+LEAST_LABELS = 20
+"""Outputs of a sample, of labels and of networks initialised anew, by which they are."""
 
 
 class TargetsWarning(UserWarning):
@@ -79,21 +80,15 @@ def warn_of_probabilities(model: Model, data: ClientData) -> None:
 
     Warns:
         OutputsWarning: the outputs of each sample lie between 0 and 1, and those of classes sum to
-            1. Labels need at least `LEAST_LABELS` outputs in all, since logits may lie there, too.
+            1. Logits of few labels may lie there, too, so that those of several networks are tried,
+            each initialised anew.
     """
     classes = model.likelihood == "categorical"
-    samples = data.views[TRAIN].inputs[: FEW if classes else LEAST_LABELS]
-    fewest = 2 * len(samples) if classes else LEAST_LABELS
-    if model.likelihood == "gaussian" or model.num_outputs * len(samples) < fewest:
+    if model.likelihood == "gaussian" or (classes and model.num_outputs == 1):
         return
-    module, whose = model.module(), training_of(data)
-    with seeded(0):
-        outputs = torch.cat(
-            [outputs_of(module, one, repr(model), whose) for one in torch.split(samples, 1)]
-        )
-    one = torch.ones((), dtype=outputs.dtype, device=outputs.device)
-    sums = not classes or bool(torch.isclose(outputs.sum(dim=1), one).all())
-    if sums and bool(((outputs >= 0) & (outputs <= 1)).all()):
+    samples, whose = data.views[TRAIN].inputs[:FEW], training_of(data)
+    networks = 1 if classes else ceil(LEAST_LABELS / model.num_outputs)
+    if all(_returns_probabilities(model, seed, samples, whose) for seed in range(networks)):
         warnings.warn(
             f"the outputs of {model!r} are between 0 and 1{' and sum to 1' * classes} for each of "
             f"{len(samples)} samples of {whose}, as probabilities do; networks must return "
@@ -103,6 +98,20 @@ def warn_of_probabilities(model: Model, data: ClientData) -> None:
             OutputsWarning,
             stacklevel=5,  # the caller of Federation
         )
+
+
+def _returns_probabilities(model: Model, seed: int, samples: Tensor, whose: str) -> bool:
+    """Whether the outputs of a network, initialised from a seed, could be probabilities."""
+    module = model.module(seed)
+    with seeded(seed):
+        parts = [outputs_of(module, one, repr(model), whose) for one in torch.split(samples, 1)]
+    outputs = torch.cat(parts)
+    if not bool(((outputs >= 0) & (outputs <= 1)).all()):
+        return False
+    sums = outputs.sum(dim=1)
+    return model.likelihood != "categorical" or bool(
+        torch.isclose(sums, torch.ones_like(sums)).all()
+    )
 
 
 def warn_of_scale(model: Model, clients: Sequence[ClientData]) -> None:

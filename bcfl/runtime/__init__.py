@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bcfl.runtime.numbers import as_whole, check_finite, check_whole, is_real, is_whole
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.suggestions import as_given, check_name, counted, nearest, nearest_name
-    from bcfl.runtime.user_code import callers_level
+    from bcfl.runtime.user_code import DataWarning, callers_level, warn_of_data
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
@@ -43,7 +43,7 @@ _MODULES = {
     "numbers": ("as_whole", "check_finite", "check_whole", "is_real", "is_whole"),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "suggestions": ("as_given", "check_name", "counted", "nearest", "nearest_name"),
-    "user_code": ("callers_level",),
+    "user_code": ("DataWarning", "callers_level", "warn_of_data"),
     "workers": ("become_worker", "died", "portable"),
 }
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
@@ -54,6 +54,7 @@ __all__ = [
     "PAIRS",
     "RUN_FORMAT",
     "BusyError",
+    "DataWarning",
     "MethodFiles",
     "as_given",
     "as_path",
@@ -76,6 +77,7 @@ __all__ = [
     "nearest",
     "nearest_name",
     "portable",
+    "warn_of_data",
     "whole_folder",
     "write_aside",
 ]

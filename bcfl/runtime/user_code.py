@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sysconfig
+import warnings
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
@@ -39,6 +40,19 @@ def callers_level() -> int:
     while frame is not None and _package(frame) in OWN:
         level, frame = level + 1, frame.f_back
     return level
+
+
+class DataWarning(UserWarning):
+    """Data that may not be meant as they are read, or that are not whole."""
+
+
+def warn_of_data(message: str) -> None:
+    """Warn of data at the line that called these packages.
+
+    Args:
+        message: the warning.
+    """
+    warnings.warn(message, DataWarning, stacklevel=callers_level())
 
 
 def _package(frame: FrameType) -> str:

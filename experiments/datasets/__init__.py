@@ -3,7 +3,7 @@
 Nothing is ever downloaded. Partitions among clients are in `experiments.partitions`.
 """
 
-from experiments.datasets.arrays import DataWarning
+from bcfl.runtime import DataWarning
 from experiments.datasets.catalogue import DatasetInfo, available, load, located
 from experiments.datasets.conversions import from_huggingface, from_numpy, from_torch
 from experiments.datasets.dataset import DataError, Dataset

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import callers_level, is_real
+from bcfl.runtime import is_real, warn_of_data
 
 WHITE = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
 """The highest value of images, by their type."""
@@ -50,19 +49,6 @@ DEFAULTS: Scaling = {"highest": None, "scaled": True}
 def is_stated(scaling: Scaling) -> bool:
     """Whether keywords say how values are scaled, other than by default."""
     return {**DEFAULTS, **scaling} != DEFAULTS
-
-
-class DataWarning(UserWarning):
-    """Data that may not be meant as they are read, or that are not whole."""
-
-
-def warn_of_data(message: str) -> None:
-    """Warn of data at the line that called these packages.
-
-    Args:
-        message: the warning.
-    """
-    warnings.warn(message, DataWarning, stacklevel=callers_level())
 
 
 def scaled_inputs(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from experiments.datasets.arrays import OPTIONS, Reading, warn_of_data
+from bcfl.runtime import warn_of_data
+from experiments.datasets.arrays import OPTIONS, Reading
 from experiments.datasets.dataset import (
     DataError,
     Dataset,

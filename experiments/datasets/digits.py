@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.datasets.arrays import warn_of_data
+from bcfl.runtime import warn_of_data
 from experiments.datasets.dataset import DataError, Dataset, domains_in_words
 from experiments.datasets.formats import load_path, readable
 from experiments.datasets.images import resized

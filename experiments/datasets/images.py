@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import (
     WHERE,
     WHITE,
@@ -17,7 +18,6 @@ from experiments.datasets.arrays import (
     is_dark,
     is_stated,
     is_unit,
-    warn_of_data,
 )
 from experiments.datasets.dataset import DataError, Dataset, check_labels
 
@@ -25,58 +25,53 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".
 TRAIN_FOLDERS, TEST_FOLDERS = ("train", "training"), ("test", "testing")
 VALIDATION_FOLDERS = ("val", "valid", "validation")
 RESIZED_AT_ONCE = 4096
-DEEP = ("I", "F", "I;16", "I;16L", "I;16B", "I;16N")
-"""Modes in Pillow of grey images of more than 8 bits."""
-SIXTEEN_BITS = ("PNG", "PPM")
-"""Formats in Pillow whose deepest grey has 16 bits."""
+WITH_PREVIEWS = ("MPO",)
+"""Formats in Pillow of photographs, whose other images are previews or from another lens."""
 
 
-def decoded(content: bytes, size: tuple[int, int] | None = None) -> NDArray[Any]:
-    """An image as an array, (height, width) if it is grey, else (height, width, 3).
+def decoded(content: bytes, where: str, size: tuple[int, int] | None = None) -> NDArray[Any]:
+    """An image as an array; see `bcfl.data.pixels_of`.
 
     Args:
         content: bytes of the file.
+        where: the file, for errors.
         size: height and width to resize to; its own by default.
 
     Returns:
-        uint8; of grey images with more bits uint16, int32 or float32.
+        (channels, height, width), of one channel if it is grey, else of three; uint8, or, of grey
+        images with more bits, uint16, int32 or float32.
 
     Raises:
-        DataError: the bytes are no image.
+        DataError: the bytes are no image, they hold several, or Pillow does not read all bits.
     """
     from PIL import Image, UnidentifiedImageError
 
+    from bcfl.data import pixels_of
+
     try:
         with Image.open(io.BytesIO(content)) as image:
-            mode = image.mode
-            grey = "L" if mode in ("1", "L", "LA") else "RGB"
-            deep = mode in DEEP
-            plain = image.convert("F" if deep else grey)
-            kind = _deep_kind(mode, image.format, np.asarray(plain)) if deep else np.uint8
+            frames = 1 if image.format in WITH_PREVIEWS else getattr(image, "n_frames", 1)
+            if frames > 1:
+                raise ValueError(f"it holds {frames} images; save each as a file of its own")
+            pixels = pixels_of(image)
     except UnidentifiedImageError:
-        raise DataError("it is no image") from None
+        raise DataError(f"{where} cannot be read: it is no image") from None
     except Exception as error:  # damaged images raise errors of a dozen kinds
-        raise DataError(f"an image cannot be read: {error}") from error
-    if size is not None and plain.size != size[::-1]:
-        plain = plain.resize(size[::-1], Image.Resampling.BILINEAR)
-    pixels = np.asarray(plain)
-    return pixels.round().astype(kind) if kind in (np.uint16, np.int32) else pixels
+        raise DataError(f"{where} cannot be read: {error}") from error
+    return pixels if size is None or pixels.shape[1:] == size else _of_size(pixels, size)
 
 
-def _deep_kind(
-    mode: str, form: str | None, pixels: NDArray[np.float32]
-) -> type[np.uint16 | np.int32 | np.float32]:
-    """Type of the pixels of an image of more than 8 bits."""
-    if mode == "F":
-        return np.float32
-    if mode != "I":
-        return np.uint16
-    return np.uint16 if form in SIXTEEN_BITS else np.int32  # older Pillow reads 16 bits as 32
+def _of_size(pixels: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
+    """An image as decoded of another height and width; more than 8 bits by way of float32."""
+    from PIL import Image
 
-
-def channels_first(images: NDArray[Any]) -> NDArray[Any]:
-    """Images as decoded, (samples, height, width) or with a last axis of channels, which moves."""
-    return images if images.ndim == 3 else np.ascontiguousarray(np.moveaxis(images, 3, 1))
+    numbers = pixels if pixels.dtype == np.uint8 else pixels.astype(np.float32)
+    channels = [
+        np.asarray(Image.fromarray(channel).resize(size[::-1], Image.Resampling.BILINEAR))
+        for channel in numbers
+    ]
+    is_whole = pixels.dtype.kind in "ui"
+    return (np.stack(channels).round() if is_whole else np.stack(channels)).astype(pixels.dtype)
 
 
 def resized(inputs: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
@@ -227,12 +222,11 @@ def _read(
     read = [[_image(path, size) for path, _ in files] for files in parts]
     if not all(read):
         raise DataError("there must be at least one image")
-    depth = max(image.ndim for images in read for image in images)
+    channels = max(len(image) for images in read for image in images)
     alike = [
-        [np.stack([image] * 3, 2) if image.ndim < depth else image for image in images]
-        for images in read
+        [np.repeat(image, channels // len(image), axis=0) for image in images] for images in read
     ]
-    shapes = sorted({image.shape[:2] for images in alike for image in images})
+    shapes = sorted({image.shape[1:] for images in alike for image in images})
     if len(shapes) != 1:
         folder = parts[0][0][0].parent.parent
         raise DataError(
@@ -244,10 +238,10 @@ def _read(
 
 def _image(path: Path, size: tuple[int, int] | None) -> NDArray[Any]:
     try:
-        return decoded(path.read_bytes(), size)
-    except (DataError, OSError) as error:
-        reason = getattr(error, "strerror", None) or error  # without the path
-        raise DataError(f"{path} cannot be read: {reason}") from error
+        content = path.read_bytes()
+    except OSError as error:  # without the path
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    return decoded(content, str(path), size)
 
 
 def _in_unit(pairs: Sequence[Images], name: str) -> Sequence[Images]:
@@ -282,4 +276,4 @@ def _shares(image: NDArray[Any], name: str) -> NDArray[np.float32]:
 
 def _stacked(pair: Images) -> tuple[NDArray[Any], NDArray[np.int64]]:
     images, labels = pair
-    return channels_first(np.stack(images)), labels
+    return np.stack(images), labels

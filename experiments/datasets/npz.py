@@ -12,8 +12,8 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import nearest_name
-from experiments.datasets.arrays import Reading, Scaling, is_stated, warn_of_data
+from bcfl.runtime import nearest_name, warn_of_data
+from experiments.datasets.arrays import Reading, Scaling, is_stated
 from experiments.datasets.dataset import (
     DataError,
     Dataset,
@@ -22,7 +22,7 @@ from experiments.datasets.dataset import (
     of_parts,
     writer_numbers,
 )
-from experiments.datasets.images import channels_first, decoded
+from experiments.datasets.images import decoded
 
 PART_KEYS = {
     "training": (("x_train", "y_train"), ("x", "y")),
@@ -174,9 +174,17 @@ def _of_jpeg(archive: Archive) -> Parts:
             f"{labels.shape} and {is_train.shape}"
         )
     spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-    images = channels_first(np.stack([decoded(content[start:stop]) for start, stop in spans]))
+    images = [
+        decoded(content[start:stop], f"{path}, image {number}")
+        for number, (start, stop) in enumerate(spans)
+    ]
+    odd = [number for number, image in enumerate(images) if image.shape != images[0].shape]
+    if odd or not images:
+        got = f"{images[0].shape} and, of image {odd[0]}, {images[odd[0]].shape}" if odd else "none"
+        raise DataError(f"{path}: images must agree in shape, at least one, got {got}")
+    pixels = np.stack(images)
     chosen = {"training": is_train} if is_train.all() else {"training": is_train, "test": ~is_train}
-    return {part: (images[rows], labels[rows]) for part, rows in chosen.items()}
+    return {part: (pixels[rows], labels[rows]) for part, rows in chosen.items()}
 
 
 def _split(archive: Archive) -> Parts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.images import decoded
@@ -31,18 +32,22 @@ def holds_omniglot(path: Path) -> bool:
     return path.is_dir() and any(path.glob("*/character[0-9]*/*.png"))
 
 
-def load_omniglot(name: str, path: Path, size: tuple[int, int] = (28, 28)) -> Dataset:
+SIZE = (28, 28)
+
+
+def load_omniglot(name: str, path: Path) -> Dataset:
     """Load Omniglot (Lake et al., 2015): a class is a character, a domain is an alphabet.
 
-    Writers are the 20 drawers of each alphabet. Ink is 1 and paper is 0.
+    Writers are the 20 drawers of each alphabet. Ink is 1 and paper is 0; images are resized to
+    28 x 28.
 
     Args:
         name: name of the data set.
         path: a `.zip` file as published, or the folder of alphabets.
-        size: height and width to resize to.
 
     Raises:
-        DataError: the file or an image cannot be read.
+        DataError: the file or an image cannot be read, or an image is in colours or of more than
+            8 bits.
     """
     drawings = sorted(_drawings(path), key=lambda one: (one.alphabet, one.character, one.drawer))
     if not drawings:
@@ -50,12 +55,12 @@ def load_omniglot(name: str, path: Path, size: tuple[int, int] = (28, 28)) -> Da
     characters = sorted({(one.alphabet, one.character) for one in drawings})
     writers = sorted({(one.alphabet, one.drawer) for one in drawings})
     alphabets = sorted({one.alphabet for one in drawings})
-    images = np.stack([255 - decoded(one.content, size) for one in drawings])
+    images = np.stack([255 - _image(one, path) for one in drawings])
     classes = {pair: number for number, pair in enumerate(characters)}
     numbers = {pair: number for number, pair in enumerate(writers)}
     return Dataset(
         name=name,
-        inputs=images[:, None].astype(np.float32) / np.float32(255),
+        inputs=images.astype(np.float32) / np.float32(255),
         targets=np.array([classes[one.alphabet, one.character] for one in drawings]),
         num_classes=len(characters),
         source=str(path),
@@ -63,6 +68,14 @@ def load_omniglot(name: str, path: Path, size: tuple[int, int] = (28, 28)) -> Da
         domains=np.array([alphabets.index(one.alphabet) for one in drawings]),
         domain_names=tuple(alphabets),
     )
+
+
+def _image(drawing: _Drawing, path: Path) -> NDArray[np.uint8]:
+    where = f"{path}: {drawing.alphabet}/{drawing.character}, drawer {drawing.drawer}"
+    image = decoded(drawing.content, where, SIZE)
+    if len(image) != 1 or image.dtype != np.uint8:
+        raise DataError(f"{where} must be black on white, of at most 8 bits and without colours")
+    return image
 
 
 def _drawings(path: Path) -> list[_Drawing]:

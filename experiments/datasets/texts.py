@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.arrays import warn_of_data
+from bcfl.runtime import warn_of_data
 from experiments.datasets.dataset import DataError, Dataset, domains_in_words
 
 Features = Literal["tf-idf", "hashed"]

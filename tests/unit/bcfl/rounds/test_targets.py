@@ -107,3 +107,19 @@ def test_networks_of_labels_that_return_probabilities_are_warned_of(last, warned
         Federation(clients, lambda: nn.Sequential(nn.Linear(3, 3), last), methods.build("fedavg"))
     assert [one.category for one in said] == [OutputsWarning] * warned
     assert all("leave out the sigmoid" in str(one.message) for one in said)
+
+
+@pytest.mark.parametrize("features", range(1, 9))
+def test_logits_of_one_label_that_are_alike_are_no_probabilities(features):
+    inputs = np.random.default_rng(0).normal(scale=1e-3, size=(20, features))
+    clients = [ClientData.from_arrays(name, (inputs, CLASSES[:, None])) for name in "ab"]
+    model = Model(
+        name="own",
+        build=lambda: nn.Linear(features, 1),
+        input_shape=(features,),
+        num_outputs=1,
+        likelihood="bernoulli",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Federation(clients, model, methods.build("fedavg"))

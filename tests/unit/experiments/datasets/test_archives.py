@@ -176,6 +176,11 @@ def test_images_as_jpeg(tmp_path):
     assert own.targets.tolist() == [0, 2, 0, 1, 2, 1]
     assert "JPEG" in own.source
     assert own.inputs[-1, 0].mean() * 255 == pytest.approx(40, abs=4)
+    damaged = np.concatenate([arrays["jpeg"][: arrays["offsets"][-2]], np.zeros(9, np.uint8)])
+    cut = [*arrays["offsets"][:-1], len(damaged)]
+    np.savez(tmp_path / "own_jpeg.npz", **arrays | {"jpeg": damaged, "offsets": np.array(cut)})
+    with pytest.raises(DataError, match=r"own_jpeg\.npz, image 5 cannot be read: it is no image"):
+        datasets.load("own_jpeg", data_dir=tmp_path)
     np.savez(tmp_path / "own_jpeg.npz", **arrays | {"offsets": arrays["offsets"][1:]})
     with pytest.raises(DataError, match="offsets must be one more than label"):
         datasets.load("own_jpeg", data_dir=tmp_path)

@@ -146,6 +146,18 @@ def test_hidden_files_are_left_out(tmp_path):
     assert len(datasets.from_folder(tmp_path)) == 2
 
 
+def test_images_of_which_only_a_part_would_be_read_are_named(tmp_path):
+    pages = [Image.new("L", (6, 4), level) for level in (10, 20)]
+    (tmp_path / "a").mkdir()
+    pages[0].save(tmp_path / "a" / "1.tif", save_all=True, append_images=pages[1:])
+    with pytest.raises(DataError, match=r"1\.tif cannot be read: it holds 2 images; save each"):
+        datasets.from_folder(tmp_path)
+    (tmp_path / "a" / "1.tif").unlink()
+    (tmp_path / "a" / "1.ppm").write_bytes(b"P6 3 2 4095\n" + bytes(36))
+    with pytest.raises(DataError, match=r"1\.ppm cannot be read: it has 16 bits in each channel"):
+        datasets.load(tmp_path, highest=4095)
+
+
 def test_no_images(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(DataError, match=r"one subfolder of images for each .* \.png, \.jpg"):
@@ -179,3 +191,19 @@ def test_omniglot_from_a_zip_file_and_a_folder(tmp_path, omniglot):
         assert found.domain_names == ("Greek", "Latin")
         assert found.inputs[:, 0, 9, 9].tolist() == [0, 1] * 3
     assert {"images_background", "packed"} <= {info.name for info in datasets.available(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("RGB", r"character02, drawer 1 must be .* without colours"),
+        (None, "drawer 1 cannot be read"),
+    ],
+)
+def test_drawings_that_are_not_of_omniglot_are_named(omniglot, mode, message):
+    path = omniglot / "Greek" / "character02" / "0001_01.png"
+    path.write_bytes(b"no image")
+    if mode:
+        save(path, 255, size=(105, 105), mode=mode)
+    with pytest.raises(DataError, match=message):
+        datasets.load(omniglot)

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from experiments import datasets
 from experiments.datasets import DataError, DataWarning
@@ -146,3 +147,23 @@ def test_parts_of_an_archive_have_one_scale(tmp_path, write_npz):
     more = {"x_val": np.ones((3, 5, 4)), "y_val": np.arange(3)}
     with pytest.raises(DataError, match=r"training uint8 up to \d+, validation float64 up to 1, "):
         datasets.load(write_npz(tmp_path / "own.npz", **more))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "got"),
+    [([], "none"), ([(5, 4), (5, 4), (4, 4)], r"\(3, 4, 5\) and, of image 2, \(3, 4, 4\)")],
+)
+def test_jpeg_images_agree_in_shape(tmp_path, sizes, got):
+    content = []
+    for size in sizes:
+        Image.new("RGB", size).save(file := io.BytesIO(), "JPEG")
+        content.append(file.getvalue())
+    arrays = {
+        "jpeg": np.frombuffer(b"".join(content), np.uint8),
+        "offsets": np.cumsum([0, *map(len, content)]),
+        "label": np.arange(len(sizes)) % 2,
+        "is_train": np.ones(len(sizes), bool),
+    }
+    np.savez(tmp_path / "own.npz", **arrays)
+    with pytest.raises(DataError, match=rf"images must agree in shape, at least one, got {got}"):
+        datasets.load(tmp_path / "own.npz")

@@ -1,0 +1,73 @@
+"""Images of Pillow as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bcfl.runtime import warn_of_data
+
+GREY = ("1", "L", "LA")
+DEEP = ("I", "F", "I;16", "I;16L", "I;16B", "I;16N")
+"""Modes in Pillow of grey images of more than 8 bits."""
+SIXTEEN_BITS = ("PNG", "PPM")
+"""Formats in Pillow whose deepest grey has 16 bits."""
+BITS_OF_TIFF = 258
+"""Tag of a TIFF file with the bits of each channel."""
+
+
+def pixels_of(image: Any) -> NDArray[Any]:  # noqa: ANN401 - Pillow may not be installed
+    """Pixels of an image of Pillow, with the channels first.
+
+    Grey images have one channel, all others three, which are red, green and blue: colours of a
+    palette are looked up, and those of CMYK and the like are converted. Transparency is left out,
+    with a warning (`experiments.datasets.DataWarning`) where a pixel is not opaque.
+
+    Args:
+        image: a `PIL.Image.Image`.
+
+    Returns:
+        (1, height, width) or (3, height, width) uint8; of grey images with more bits uint16, int32
+        or float32.
+
+    Raises:
+        ValueError: the file has 16 bits in each channel of a colour, of which Pillow reads 8.
+    """
+    if image.mode in DEEP:
+        is_short = image.mode.startswith("I;16") or (
+            image.mode == "I" and image.format in SIXTEEN_BITS  # older Pillow reads them as 32 bits
+        )
+        pixels = np.asarray(image)
+        return (pixels.astype(np.uint16) if is_short else pixels)[None]
+    bits = _stored_bits(image)
+    if bits > 8:
+        raise ValueError(
+            f"it has {bits} bits in each channel of its colours, of which Pillow reads 8; save it "
+            "with 8 bits or in grey, or give the pixels as arrays"
+        )
+    if _is_transparent(image):
+        warn_of_data(
+            "images have transparent pixels, which are read as if they were opaque; lay them on a "
+            "background before if their colours are not meant"
+        )
+    pixels = np.asarray(image.convert("L" if image.mode in GREY else "RGB"))
+    return np.ascontiguousarray(np.moveaxis(np.atleast_3d(pixels), 2, 0))
+
+
+def _stored_bits(image: Any) -> int:  # noqa: ANN401
+    """Bits of each channel in the file, as far as Pillow still knows it, else 8."""
+    if image.format == "TIFF":
+        return int(max(image.tag_v2.get(BITS_OF_TIFF, (8,))))
+    tiles = getattr(image, "tile", ())  # none once the pixels are read
+    args = tiles[0][3] if tiles else ""
+    if image.format == "PNG":
+        return 16 if ";16" in str(args) else 8
+    return 16 if image.format == "PPM" and isinstance(args, tuple) and args[-1] > 255 else 8
+
+
+def _is_transparent(image: Any) -> bool:  # noqa: ANN401
+    if not getattr(image, "has_transparency_data", False):
+        return False
+    return bool(image.convert("RGBA").getchannel("A").getextrema()[0] < 255)
