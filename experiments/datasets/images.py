@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import warn_of_data
+from bcfl.runtime import as_path, counted, is_whole, warn_of_data
 from experiments.datasets.arrays import (
     WHERE,
     WHITE,
@@ -21,10 +23,18 @@ from experiments.datasets.arrays import (
 )
 from experiments.datasets.dataset import DataError, Dataset, check_labels
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
-TRAIN_FOLDERS, TEST_FOLDERS = ("train", "training"), ("test", "testing")
-VALIDATION_FOLDERS = ("val", "valid", "validation")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
+OTHER_SUFFIXES = (".avif", ".heic", ".heif", ".jp2", ".jxl", ".tga", ".dcm")
+"""Of images that are not read."""
+ROLES = {
+    "train": ("train", "training"),
+    "test": ("test", "testing"),
+    "val": ("val", "valid", "validation"),
+}
+"""Names of the folders of each part, in lower case."""
 RESIZED_AT_ONCE = 4096
+SHOWN = 5
+"""Folders that a warning names."""
 WITH_PREVIEWS = ("MPO",)
 """Formats in Pillow of photographs, whose other images are previews or from another lens."""
 
@@ -109,9 +119,13 @@ def from_folder(
 ) -> Dataset:
     """Load images of a folder with one subfolder for each class.
 
-    Where the folder has a subfolder `train` beside `test` or `val`, the classes are inside these.
-    Images of `val` are training samples where there is a `test`, as validation samples of MedMNIST
-    are, and else the original test set.
+    Where the folder has a subfolder `train` or `training` of such folders and without images of its
+    own, the classes are inside this one, and inside `test` or `val`, which may be beside it (or
+    `testing`, `valid`, `validation`). Images of `val` are training samples where there is a `test`,
+    as validation samples of MedMNIST are, and else the original test set. Hidden files and folders,
+    and `__MACOSX`, are left out; a warning counts all other images that are not read, and names
+    the folders of classes without images.
+
     Pixels are scaled as `experiments.datasets.Dataset.from_arrays` says, but where images differ in
     type, those of 8 bits are divided by 255 and those of 16 bits by 65,535. Floating-point and
     signed numbers must be from 0 to 1, unless it is said how they are scaled. Where any image has
@@ -125,31 +139,106 @@ def from_folder(
             `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
-        DataError: there are no images, they differ in size, one cannot be read, `test` or `val` has
-            classes that `train` lacks, or pixels are not in 0 to `highest`, or have no known scale.
+        DataError: the folder does not exist, there are no images, in the test set neither, they
+            differ in size, one cannot be read, `test` or `val` has classes that `train` lacks, two
+            folders are for the same part, pixels are not in 0 to `highest`, or have no known scale,
+            or `size` is not two numbers.
+        TypeError: `folder` is no path.
     """
-    folder = Path(folder).expanduser()
-    inner = {path.name.lower(): path for path in _folders(folder)}
-    train = next((inner[part] for part in TRAIN_FOLDERS if part in inner), folder)
-    names = [] if train == folder else [*TEST_FOLDERS, *VALIDATION_FOLDERS]
-    others = [inner[part] for part in names if part in inner]
+    folder = as_path("folder", folder).expanduser()
+    if size is not None and not _is_size(size):
+        raise DataError(f"size must be height and width, two whole numbers, got {size!r}")
+    parts = _parts(folder)
+    classes = _classes(folder, parts)
+    files = {role: _by_class(part, classes) for role, part in parts.items()}
+    name = name or folder.name
+    held = next((role for role in ("test", "val") if role in files), None)
+    if held is not None and not files[held]:
+        raise DataError(_without_classes(parts[held]))
+    read = {path for part in files.values() for path, _ in part}
+    _warn_of_unread(name, folder, read, classes=parts["train"])
+    test = [] if held is None else [files.pop(held)]
+    pairs = _read([[file for part in files.values() for file in part], *test], size)
+    samples = list(map(_stacked, pairs if is_stated(scaling) else _in_unit(pairs, name)))
+    source = f"images in {folder}"
+    return Dataset.from_arrays(
+        name, samples[0], samples[1] if test else None, source, channels="first", **scaling
+    )
+
+
+def _is_size(size: object) -> bool:
+    return (
+        isinstance(size, tuple | list)
+        and len(size) == 2
+        and all(is_whole(number, 1) for number in size)
+    )
+
+
+def _parts(folder: Path) -> dict[str, Path]:
+    """Folders of classes, by their part; the folder itself if it is not divided."""
+    if not folder.is_dir():
+        raise DataError(f"{folder} {'is no folder' if folder.exists() else 'does not exist'}")
+    found = {
+        role: [path for path in _folders(folder) if path.name.lower() in names]
+        for role, names in ROLES.items()
+    }
+    if not any(any(map(_images, _folders(one))) and not _images(one) for one in found["train"]):
+        return {"train": folder}
+    for paths in found.values():
+        if len(paths) > 1:
+            names = " and ".join(path.name for path in paths)
+            raise DataError(f"{folder} must have one folder for each part, got {names}")
+    return {role: paths[0] for role, paths in found.items() if paths}
+
+
+def _classes(folder: Path, parts: Mapping[str, Path]) -> list[str]:
+    """Names of the classes, those of the training samples."""
+    train = parts["train"]
     classes = sorted(path.name for path in _folders(train) if _images(path))
-    if not classes:
+    of_parts = {name for names in ROLES.values() for name in names}
+    if train == folder and classes and {name.lower() for name in classes} <= of_parts:
         raise DataError(
-            f"{folder} must hold one subfolder of images for each class, found none with files "
-            f"{', '.join(SUFFIXES)}"
+            f"{folder} must hold subfolders of images by class, in its folders of training and "
+            f"test samples as well, got images in {', '.join(classes)}"
         )
-    for part in others:
+    if not classes:
+        raise DataError(_without_classes(train))
+    for part in parts.values():
         unknown = {path.name for path in _folders(part) if _images(path)} - set(classes)
         if unknown:
             raise DataError(f"{part} has classes that {train} lacks: {', '.join(sorted(unknown))}")
-    learnt = [file for part in (train, *others[1:]) for file in _by_class(part, classes)]
-    pairs = _read([learnt, *(_by_class(part, classes) for part in others[:1])], size)
-    name = name or folder.name
-    samples = list(map(_stacked, pairs if is_stated(scaling) else _in_unit(pairs, name)))
-    test = samples[1] if others else None
-    source = f"images in {folder}"
-    return Dataset.from_arrays(name, samples[0], test, source, channels="first", **scaling)
+    return classes
+
+
+def _without_classes(folder: Path) -> str:
+    return (
+        f"{folder} must hold one subfolder of images for each class, found none with files "
+        f"{', '.join(SUFFIXES)}"
+    )
+
+
+def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Path) -> None:
+    """Warn of images that are not read, and of folders of classes that have none."""
+    unread: Counter[str] = Counter()
+    for inner, folders, files in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not _is_hidden(one))
+        paths = (Path(inner, file) for file in files if not _is_hidden(file))
+        images = [one for one in paths if one.suffix.lower() in (*SUFFIXES, *OTHER_SUFFIXES)]
+        if number := sum(one not in read for one in images):
+            unread[str(Path(inner).relative_to(folder))] = number
+    said = []
+    if unread:
+        places = [f"{number} in {inner}" for inner, number in unread.items()]
+        shown = ", ".join([*places[:SHOWN], *["..."] * (len(places) > SHOWN)])
+        said.append(
+            f"{counted(unread.total(), 'image')} not read ({shown}), "
+            f"outside the folders of classes or not of the kinds {', '.join(SUFFIXES)}"
+        )
+    empty = [path.name for path in _folders(classes) if not _images(path)]
+    if empty:
+        said.append(f"no image for the classes {', '.join(empty)}")
+    if said:
+        warn_of_data(f"dataset {name!r}: in {folder}, {'; '.join(said)}")
 
 
 def holds_lists(folder: Path) -> bool:
@@ -172,7 +261,11 @@ def load_lists(name: str, folder: Path, num_classes: int | None = None) -> Datas
     """
     parts = []
     for path in _lists(folder):
-        rows = [line.split() for line in path.read_text("utf-8").splitlines() if line.strip()]
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} cannot be read: {error}") from error
+        rows = [line.split() for line in lines if line.strip()]
         if not rows or any(len(row) != 2 or not row[1].isdigit() for row in rows):
             raise DataError(f"{path} must have lines of a file name and a label")
         check_labels(str(path), np.array([int(label) for _, label in rows]), num_classes)
@@ -184,7 +277,8 @@ def load_lists(name: str, folder: Path, num_classes: int | None = None) -> Datas
 
 
 def _folders(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in found if path.is_dir() and not _is_hidden(path.name))
 
 
 def _images(folder: Path) -> bool:
@@ -192,7 +286,11 @@ def _images(folder: Path) -> bool:
 
 
 def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    return path.suffix.lower() in SUFFIXES and not _is_hidden(path.name)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name == "__MACOSX"
 
 
 def _lists(folder: Path) -> list[Path]:
@@ -221,7 +319,7 @@ def _read(
     """The images of each part, and their labels."""
     read = [[_image(path, size) for path, _ in files] for files in parts]
     if not all(read):
-        raise DataError("there must be at least one image")
+        raise DataError("there must be at least one image of each part")
     channels = max(len(image) for images in read for image in images)
     alike = [
         [np.repeat(image, channels // len(image), axis=0) for image in images] for images in read
@@ -230,7 +328,8 @@ def _read(
     if len(shapes) != 1:
         folder = parts[0][0][0].parent.parent
         raise DataError(
-            f"images must agree in size, got {shapes[:3]} in {folder}; give from_folder a size"
+            f"images must agree in size, got {shapes[:3]} in {folder}; resize them, or give "
+            "experiments.datasets.from_folder a size (a scenario names a function that does)"
         )
     labels = [np.array([label for _, label in files]) for files in parts]
     return list(zip(alike, labels, strict=True))

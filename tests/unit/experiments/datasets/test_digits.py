@@ -184,6 +184,9 @@ def test_mnist_m_as_folders_with_lists_of_labels(tmp_path):
         DataError, match=r"00000003\.png cannot be read: No such file or directory$"
     ):
         datasets.load("mnist-m", data_dir=tmp_path)
+    (folder / "mnist_m_test_labels.txt").write_bytes(b"\xff.png 3\n")
+    with pytest.raises(DataError, match=r"mnist_m_test_labels\.txt cannot be read: 'utf-8'"):
+        datasets.load("mnist-m", data_dir=tmp_path)
 
 
 def test_stand_ins_have_a_name_of_their_own(tmp_path):

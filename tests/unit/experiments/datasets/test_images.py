@@ -55,9 +55,75 @@ def test_validation_images_are_training_samples_beside_a_test_set(tmp_path):
 def test_sizes_differ(tmp_path):
     save(tmp_path / "a" / "1.png", 255)
     save(tmp_path / "b" / "1.png", 255, size=(9, 9))
-    with pytest.raises(DataError, match=r"must agree in size.*give from_folder a size"):
+    with pytest.raises(
+        DataError, match=r"must agree in size.*from_folder a size \(a scenario names"
+    ):
         datasets.from_folder(tmp_path)
     assert datasets.from_folder(tmp_path, size=(5, 7)).input_shape == (1, 5, 7)
+
+
+@pytest.mark.parametrize("size", [5, (0, 5), (5.5, 5), (5, 5, 3), (True, 5)])
+def test_a_size_that_is_none_is_named_before_images_are_read(tmp_path, size):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"size must be height and width, two whole numbers, got"):
+        datasets.from_folder(tmp_path, size=size)
+
+
+def test_folders_that_are_none_are_named(tmp_path):
+    with pytest.raises(DataError, match=r"nowhere does not exist"):
+        datasets.from_folder(tmp_path / "nowhere")
+    with pytest.raises(TypeError, match=r"folder must be a path, got None"):
+        datasets.from_folder(None)
+
+
+def save_all(folder, *files):
+    for file in files:
+        save(folder / file, 255)
+
+
+def test_a_class_that_is_called_train(tmp_path):
+    save_all(tmp_path, "bus/1.png", "car/1.png", "train/1.png")
+    for load in (datasets.from_folder, datasets.load):
+        assert load(tmp_path).num_classes == 3
+
+
+@pytest.mark.parametrize("kept", ["", "train/", "test/"])
+def test_parts_without_folders_of_classes_are_named(tmp_path, kept):
+    save_all(tmp_path, *(f"{part}{'a/' * (part == kept)}1.png" for part in ("train/", "test/")))
+    message = {"train/": r"test must hold one subfolder of images for each class"}
+    with pytest.raises(DataError, match=message.get(kept, r"by class, in its folders of training")):
+        datasets.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize("pair", [("train", "training"), ("test", "testing"), ("val", "valid")])
+def test_two_folders_for_one_part_are_refused(tmp_path, pair):
+    save_all(tmp_path, "train/a/1.png", *(f"{part}/a/2.png" for part in pair))
+    with pytest.raises(DataError, match=r"one folder for each part, got {} and {}".format(*pair)):
+        datasets.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["extra/a/1.png", "val/1.png"], r"2 images not read \(1 in extra/a, 1 in val\)"),
+        (["1.png", "train/a/b/1.png"], r"2 images not read \(1 in \., 1 in train/a/b\)"),
+        (["train/a/1.heic"], r"1 image not read \(1 in train/a\), .* not of the kinds \.png"),
+        (["train/c/list.txt"], r"no image for the classes c$"),
+    ],
+)
+def test_images_and_classes_that_are_not_read_are_counted(tmp_path, more, message):
+    save_all(tmp_path, "train/a/1.png", "train/b/1.png", "test/a/1.png")
+    for file in more:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    with pytest.warns(DataWarning, match=message):
+        assert len(datasets.from_folder(tmp_path)) == 3
+
+
+def test_suffixes_of_images_are_read_in_any_case(tmp_path):
+    save_all(tmp_path, "a/1.webp", "b/1.PNG")
+    assert datasets.from_folder(tmp_path).num_classes == 2
 
 
 def save_pixels(folder, *images, suffix="png"):
@@ -142,7 +208,9 @@ def test_grey_images_beside_a_test_set_in_colours(tmp_path):
 
 def test_hidden_files_are_left_out(tmp_path):
     save_pixels(tmp_path, *np.full((2, 6, 5), 255, np.uint8))
-    (tmp_path / "a" / "._0.png").write_bytes(b"of another system")
+    for file in ("a/._0.png", "__MACOSX/a/._0.png", "__MACOSX/1.png", ".ipynb_checkpoints/1.png"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes(b"of another system")
     assert len(datasets.from_folder(tmp_path)) == 2
 
 
