@@ -82,7 +82,7 @@ def from_torch(
 
     Args:
         dataset: map-style data set of pairs: a tensor or array with its channels first, or an
-            image; and a class.
+            image; and a class. A warning tells of further parts, which are not read.
         test: the original test set, if any.
         name: name of the data set.
         **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
@@ -201,23 +201,33 @@ class _FirstTwo:
 
     def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - torch's stubs lack a length
         self.dataset = dataset
+        self.has_more = False
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:  # noqa: ANN401
         sample = self.dataset[index]
-        return sample[:2] if isinstance(sample, tuple | list) else sample
+        if not isinstance(sample, tuple | list):
+            return sample
+        self.has_more |= len(sample) > 2
+        return sample[:2]
 
 
 def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
     from bcfl.data import samples_of
 
     named = type(type(dataset).__name__, (_FirstTwo,), {})  # as the data set, for errors
+    first_two = named(dataset)
     try:
-        found, labels = samples_of(named(dataset))
+        found, labels = samples_of(first_two)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"dataset {what} must have a length and pairs of an input and a class: {error}"
         ) from (error.__cause__ or error)
+    if first_two.has_more:
+        warn_of_data(
+            f"dataset {what}: of samples only the first two parts are read, an input and a class; "
+            "dataclasses.replace(dataset, domains=..., domain_names=...) adds domains"
+        )
     return found, labels

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import check_finite, nearest
+from bcfl.runtime import check_finite, is_whole, nearest
 from experiments.datasets.arrays import Channels, Reading, channels_first, scaled_inputs
 
 Pair = tuple[NDArray[Any], NDArray[Any]]
@@ -46,8 +46,8 @@ class Dataset:
         domain_names: names of the domains, by number.
 
     Raises:
-        DataError: an array has another dtype or shape, inputs are not finite, or labels or
-            `num_native_test` are out of range.
+        DataError: an array has another dtype or shape, inputs are not finite, `num_classes` is no
+            whole number from 1, or labels or `num_native_test` are out of range.
     """
 
     name: str
@@ -67,6 +67,11 @@ class Dataset:
                 f"dataset {self.name!r}: inputs must be float32 and targets int64, got "
                 f"{self.inputs.dtype} and {self.targets.dtype} (Dataset.from_arrays converts)"
             )
+        if not is_whole(self.num_classes, least=1):
+            raise DataError(
+                f"dataset {self.name!r}: num_classes must be a whole number, at least 1, got "
+                f"{self.num_classes!r}"
+            )
         _check_shapes(self.name, self.inputs, self.targets)
         _check_finite(repr(self.name), self.inputs)
         if self.targets.min() < 0 or self.targets.max() >= self.num_classes:
@@ -80,11 +85,10 @@ class Dataset:
                 f"{self.num_native_test}"
             )
 
-        if self.writers is not None and self.writers.shape != self.targets.shape:
-            raise DataError(
-                f"dataset {self.name!r}: writers must be one per sample, "
-                f"{self.targets.shape}, got {self.writers.shape}"
-            )
+        _check_typed(self.name, "writers", self.writers, np.int64, self.targets.shape)
+        if self.label_sets is not None:
+            shape = (self.num_classes, *(self.label_sets.shape[1:2] or (1,)))
+            _check_typed(self.name, "label_sets", self.label_sets, np.bool_, shape)
         _check_domains(self.name, self.domains, self.domain_names, len(self.targets))
 
     def __len__(self) -> int:
@@ -379,6 +383,17 @@ def _class_numbers(
     ends = np.cumsum([len(one) for one in labels.values()])[:-1]
     classes = dict(zip(labels, np.split(numbers.astype(np.int64), ends), strict=True))
     return classes, None if one_hot else sets, shape[0] if one_hot else None
+
+
+def _check_typed(
+    name: str, what: str, values: NDArray[Any] | None, dtype: type, shape: tuple[int, ...]
+) -> None:
+    """Check type and shape of an array that may be None."""
+    if values is not None and (values.dtype != dtype or values.shape != shape):
+        raise DataError(
+            f"dataset {name!r}: {what} must be {np.dtype(dtype)} of shape {shape}, got "
+            f"{values.dtype} of shape {values.shape}"
+        )
 
 
 def _check_domains(

@@ -34,7 +34,9 @@ def test_numpy():
     found = datasets.from_numpy(inputs, targets, (inputs[:2], targets[:2]), writers=[*"abcabcaa"])
     assert (found.num_native_test, found.input_shape, found.name) == (2, (3,), "arrays")
     assert found.writers.tolist() == [0, 1, 2, 0, 1, 2, 0, 0]
-    with pytest.raises(DataError, match="writers must be one per sample"):
+    with pytest.raises(
+        DataError, match=r"writers must be int64 of shape \(6,\), got int64 of shape \(2,\)"
+    ):
         datasets.from_numpy(inputs, targets, writers=[1, 2])
 
 
@@ -105,7 +107,10 @@ def test_samples_of_torch_may_have_further_parts():
     samples = [
         (image, label, "more") for image, label in (Pictures(4)[index] for index in range(4))
     ]
-    assert datasets.from_torch(samples).targets.tolist() == [0, 1, 0, 1]
+    with pytest.warns(DataWarning, match=r"\(training part\): .* only the first two parts") as told:
+        found = datasets.from_torch(samples)
+    assert found.targets.tolist() == [0, 1, 0, 1]
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_a_torch_data_set_has_no_columns_for_hugging_face():

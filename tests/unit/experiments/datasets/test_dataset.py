@@ -301,3 +301,21 @@ def test_masked_arrays_are_refused():
     masked = np.ma.masked_array(np.zeros((2, 2)), mask=[[1, 0], [0, 0]])
     with pytest.raises(DataError, match="must not be masked"):
         Dataset.from_arrays("masked", (masked, np.array([0, 1])))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_classes": "3"}, "num_classes must be a whole number, at least 1, got '3'"),
+        ({"num_classes": 0}, "num_classes must be a whole number, at least 1, got 0"),
+        ({"writers": LABELS.astype(float)}, r"writers must be int64 of shape \(6,\), got float64"),
+        ({"label_sets": np.eye(3)}, r"label_sets must be bool of shape \(3, 3\), got float64"),
+        ({"label_sets": np.ones((2, 4), bool)}, r"shape \(3, 4\), got bool of shape \(2, 4\)"),
+    ],
+)
+def test_a_data_set_of_other_attributes_is_refused(changes, message):
+    arrays = {"inputs": INPUTS.astype(np.float32), "targets": LABELS.astype(np.int64)}
+    with pytest.raises(DataError, match=message):
+        Dataset(**{"name": "odd", "num_classes": 3} | arrays | changes)
+    with pytest.raises(DataError, match="num_classes must be a whole number, at least 1, got 0"):
+        Dataset.from_arrays("odd", (INPUTS, LABELS), num_classes=0)

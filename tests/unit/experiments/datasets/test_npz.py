@@ -167,3 +167,22 @@ def test_jpeg_images_agree_in_shape(tmp_path, sizes, got):
     np.savez(tmp_path / "own.npz", **arrays)
     with pytest.raises(DataError, match=rf"images must agree in shape, at least one, got {got}"):
         datasets.load(tmp_path / "own.npz")
+
+
+def test_writers_of_an_archive(tmp_path, write_npz):
+    path = write_npz(tmp_path / "own.npz")
+
+    def load(train, test, key="writer"):
+        np.savez(tmp_path / "own_train_writers.npz", **{key: train})
+        np.savez(tmp_path / "own_test_writers.npz", **{key: test})
+        return datasets.load(path).writers.tolist()
+
+    assert load(np.arange(12) * 2, np.arange(6.0)) == [*range(0, 24, 2), *range(6)]
+    assert load(np.array([*"abcabcabcabc"]), np.array([*"ccddaa"]))[10:] == [1, 2, 2, 2, 3, 3, 0, 0]
+    with pytest.raises(DataError, match=r"writers must be one whole number or name per sample"):
+        load(np.arange(12) / 2, np.arange(6))
+    with pytest.raises(DataError, match=r"own_train_writers\.npz must hold writer, got writers"):
+        load(np.arange(12), np.arange(6), "writers")
+    (tmp_path / "own_test_writers.npz").unlink()
+    with pytest.raises(DataError, match=r"lacks own_test_writers\.npz, the writers of the other"):
+        datasets.load(path)
