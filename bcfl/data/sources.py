@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.arrays import described
+from bcfl.data.arrays import check_present, described
 from bcfl.data.frames import check_columns, in_order
 from bcfl.data.reading import (
     Reader,
@@ -135,6 +135,8 @@ def _pair(
 def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa: ANN401
     shapes = sorted({array.shape[join is np.concatenate :] for array in arrays})
     if len(shapes) > 1:
+        scalars = [array.item() if array.ndim == 0 else 0 for array in arrays]
+        check_present(np.array(scalars, object), "samples")
         raise ValueError(f"samples must agree in shape, got {shapes[:3]}; pad or crop them before")
     if len({array.dtype.kind in "US" for array in arrays}) > 1:
         arrays = [array.astype(object) for array in arrays]  # else missing text becomes "nan"

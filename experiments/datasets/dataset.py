@@ -333,6 +333,11 @@ def _array(what: str, kind: str, values: Any, columns: Sequence[Any]) -> NDArray
     """Values as an array; of a data frame with these columns, in their order."""
     from bcfl.data import ordered_columns, plain_tensor, without_frame
 
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        raise DataError(
+            f"dataset {what}: {kind} must be a dense array, got a "
+            f"{type(values).__name__}; `.toarray()` makes one"
+        )
     try:
         if hasattr(values, "detach"):
             return plain_tensor(values, kind).numpy()

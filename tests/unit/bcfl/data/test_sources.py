@@ -100,6 +100,7 @@ def test_columns_are_chosen_by_name():
         ([(X[0], 0), (X[1], 0, 1)], TypeError, r"got a tuple of 3 as sample 1 of list; those of"),
         ([(X[0], 0), ([[1.0], [1.0, 2.0]], 0)], ValueError, "sample 1 of list raised ValueError"),
         ([(X[0], 0), (X, 0)], ValueError, r"agree in shape, got \[\(2,\), \(6, 2\)\]; pad or crop"),
+        ([(X[0], 0), (None, 0)], ValueError, "samples must not be missing, .* None in sample 1"),
         ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
         (FRAME[["a", "b"]], ValueError, "targets must name the column of the targets"),
         (None, ValueError, "no training samples"),

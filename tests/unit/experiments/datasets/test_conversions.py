@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from scipy.sparse import csr_array
 from torch.utils.data import TensorDataset
 
 from experiments import datasets
@@ -19,6 +20,10 @@ def test_tensors_of_numpy():
     np.testing.assert_allclose(found.inputs[6:], found.inputs[:6], atol=0.01)
     with pytest.raises(DataError, match=r"inputs must be a dense tensor, got torch\.sparse"):
         datasets.from_numpy(inputs.detach().to_sparse(), Y)
+    with pytest.raises(
+        DataError, match=r"inputs must be a dense array, got .*toarray\(\)` makes one"
+    ):
+        datasets.from_numpy(csr_array(X[0]), Y[:2])
     with pytest.raises(DataError, match=r"\(training part\): inputs must be one array: .*grad"):
         datasets.from_numpy([*inputs], Y)
 
@@ -154,6 +159,11 @@ def test_huggingface():
         datasets.from_huggingface(other)
     named = datasets.from_huggingface(other, inputs="scan", targets="kind")
     np.testing.assert_array_equal(named.inputs, found.inputs[:4])
+    other.columns["scan"][2] = None
+    with pytest.raises(
+        DataError, match=r"samples must not be missing, .* first of them None in samp"
+    ):
+        datasets.from_huggingface(other, inputs="scan", targets="kind")
     with pytest.raises(DataError, match="must have a split train, got test"):
         datasets.from_huggingface(Splits(test=table(2)))
 
