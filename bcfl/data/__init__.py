@@ -3,8 +3,9 @@
 Data sets and their partitions among clients are in `experiments`.
 """
 
+from bcfl.data.arrays import plain_tensor
 from bcfl.data.clients import ClientData
-from bcfl.data.frames import without_frame
+from bcfl.data.frames import named_columns, ordered_columns, without_frame
 from bcfl.data.images import pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.sources import column_names, samples_of
@@ -20,8 +21,11 @@ __all__ = [
     "View",
     "at_step",
     "column_names",
+    "named_columns",
     "num_steps",
+    "ordered_columns",
     "pixels_of",
+    "plain_tensor",
     "samples_of",
     "view_name",
     "without_frame",

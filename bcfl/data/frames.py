@@ -60,14 +60,27 @@ def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN
         TypeError: a column does not hold real numbers.
         ValueError: a column is not finite, or the names are others than these.
     """
-    names = named_columns(values)
-    if columns and names:
-        values = values[list(in_order(names, columns, "inputs"))]
+    values = ordered_columns(values, columns, "inputs")
     if not hasattr(values, "columns") or not hasattr(values, "iloc") or not len(values.columns):
         return values
     arrays = [np.asarray(values.iloc[:, index]) for index in range(len(values.columns))]
     check_columns(zip(values.columns, arrays, strict=True))
     return np.stack(arrays, axis=1)
+
+
+def ordered_columns(values: Any, columns: Sequence[Any], what: str) -> Any:  # noqa: ANN401 - as above
+    """A data frame with its columns in the order of those of the training samples.
+
+    Args:
+        values: a data frame; anything else is returned as it is.
+        columns: names of the training samples; where there are none, the order is kept.
+        what: has the columns, for the message.
+
+    Raises:
+        ValueError: the names are others than these, and neither are only numbered.
+    """
+    names = named_columns(values)
+    return values[list(in_order(names, columns, what))] if columns and names else values
 
 
 def in_order(names: Sequence[Any], wanted: Sequence[Any], what: str) -> Sequence[Any]:

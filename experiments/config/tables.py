@@ -21,17 +21,19 @@ class Data:
         data_dir: folder that is searched first.
         highest: inputs of a file or folder of your own are divided by this number.
         scaled: whether inputs of a file or folder of your own are scaled; otherwise they are kept.
+            By default as an `.npz` file says, and else true.
     """
 
     dataset: str
     data_dir: str | None = None
     highest: float | None = None
-    scaled: bool = True
+    scaled: bool | None = None
 
     @property
     def scaling(self) -> dict[str, Any]:
         """How inputs are scaled, as keywords of `experiments.datasets.load`."""
-        return {"highest": self.highest, "scaled": self.scaled}
+        given = {"highest": self.highest, "scaled": self.scaled}
+        return {key: value for key, value in given.items() if value is not None}
 
     def table(self) -> dict[str, Any]:
         """Keys and values as in TOML and JSON, without defaults."""

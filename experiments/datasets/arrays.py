@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
@@ -40,6 +41,8 @@ class Reading(Scaling, total=False):
     channels: Channels | None
 
 
+SCALING, OPTIONS = ("highest", "scaled"), ("highest", "scaled", "channels")
+"""Names of the keywords `Scaling` and `Reading`."""
 DEFAULTS: Scaling = {"highest": None, "scaled": True}
 
 
@@ -49,29 +52,35 @@ def is_stated(scaling: Scaling) -> bool:
 
 
 def scaled_inputs(
-    what: str, inputs: NDArray[Any], highest: float | None, scaled: bool
+    what: str, parts: Mapping[str, NDArray[Any]], reading: Scaling
 ) -> NDArray[np.float32]:
     """Inputs as float32, scaled as `experiments.datasets.Dataset.from_arrays` says.
 
     Args:
         what: the data set, for warnings.
-        inputs: (samples, ...) finite numbers.
-        highest: inputs are divided by this number; by default see there.
-        scaled: whether inputs are scaled; otherwise they are kept.
+        parts: (samples, ...) finite numbers of each part, such as `training`.
+        reading: `highest`, by which inputs are divided, and `scaled`, whether they are scaled, as
+            there.
+
+    Returns:
+        Inputs of all parts.
 
     Raises:
         ValueError: `highest` or `scaled` is of another type, `highest` is given although inputs are
-            kept, inputs are not in 0 to `highest`, or they are kept whole numbers that are too
-            large for float32.
+            kept, inputs are not in 0 to `highest`, parts are of different scales, or inputs are
+            kept whole numbers that are too large for float32.
     """
+    highest, scaled = reading.get("highest"), reading.get("scaled", True)
     if not isinstance(scaled, bool | np.bool_):
         raise ValueError(f"scaled must be True or False, got {scaled!r}")
     if highest is not None and not (is_real(highest) and 0 < highest < np.inf):
         raise ValueError(f"highest must be a number above 0, got {highest!r}")
+    inputs = np.concatenate([*parts.values()])
     low, high = float(np.min(inputs)), float(np.max(inputs))
     if not scaled:
         return _kept(inputs, highest, max(-low, high))
     if highest is None:
+        _check_one_scale(parts)
         highest = _usual_highest(what, inputs, low, high)
     elif not is_unit(inputs, highest):
         raise ValueError(f"inputs must lie in 0 to highest={highest}, got {low} to {high}")
@@ -79,6 +88,34 @@ def scaled_inputs(
         return ((inputs.astype(np.float64) - low) / (high - low or 1.0)).astype(np.float32)
     shares = inputs.astype(np.float32) / np.float32(highest)
     return shares.clip(0, 1, out=shares)
+
+
+def _check_one_scale(parts: Mapping[str, NDArray[Any]]) -> None:
+    """Check that parts do not show that one of them is in [0, 1], and another of 8 bits."""
+    scales = {_known_scale(inputs) for inputs in parts.values()} - {None}
+    if len(scales) > 1:
+        shown = [f"{part} {x.dtype} up to {np.max(x):.6g}" for part, x in parts.items()]
+        raise ValueError(
+            f"inputs of all parts must be of one scale, got {', '.join(shown)}; convert them, or "
+            f"set highest=NUMBER to divide all by it, or scaled=False to keep them {WHERE}"
+        )
+
+
+def _known_scale(inputs: NDArray[Any]) -> float | None:
+    """The number that stands for 1 in inputs of one part; None where that is not certain."""
+    low, high = float(np.min(inputs)), float(np.max(inputs))
+    white = _white(inputs)
+    if low < 0 or high <= 0 or (white is not None and high <= 1):
+        return None
+    if white is None and inputs.dtype.kind in "bf" and is_unit(inputs):
+        return 1
+    return white or (high if high in WHITE.values() else None)
+
+
+def _white(inputs: NDArray[Any]) -> int | None:
+    """The highest value of images of 8 or 16 bits; None of other inputs."""
+    white = WHITE.get(inputs.dtype)
+    return white if inputs.ndim > 2 or white == WHITE[np.dtype(np.uint8)] else None
 
 
 def is_unit(values: NDArray[Any], highest: float = 1) -> bool:
@@ -107,8 +144,8 @@ def _kept(
 
 def _usual_highest(what: str, inputs: NDArray[np.generic], low: float, high: float) -> float | None:
     """What inputs are divided by, None if their range; warns where that may not be meant."""
-    white = WHITE.get(inputs.dtype)
-    if white is not None and (white == WHITE[np.dtype(np.uint8)] or inputs.ndim > 2):
+    white = _white(inputs)
+    if white is not None:
         by_range = high <= white // 2
         if is_dark(inputs.dtype, high):
             rule = "scaled to [0, 1] by their range" if by_range else f"divided by {white}"

@@ -14,8 +14,8 @@ import numpy as np
 
 from bcfl.methods import imported, made_by, misfit, reference_of, registered
 from bcfl.runtime import as_path, check_name, nearest
-from experiments.datasets.arrays import Scaling, is_stated
-from experiments.datasets.dataset import DataError, Dataset, domains_in_words
+from experiments.datasets.arrays import SCALING, Scaling, is_stated
+from experiments.datasets.dataset import DataError, Dataset, check_options, domains_in_words
 from experiments.datasets.formats import NO_SCALING, SUFFIXES, load_path, named_files, readable
 from experiments.datasets.idx import holds_idx
 from experiments.datasets.known import KNOWN, SIZED, KnownDataset, ends_with, known_dataset
@@ -112,6 +112,7 @@ def located(
         DataError: the data set is not found, the data directory does not exist, or the data set has
             a scale of its own.
     """
+    check_options(str(name), scaling, SCALING)
     places = _places(data_dir)
     if (path := _as_path(name)) is not None:
         return partial(load_path, _plain_name(path), path, **scaling)

@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from experiments.datasets.arrays import Reading
-from experiments.datasets.dataset import DataError, Dataset, Pair, concatenated, whole_labels
+from bcfl.runtime import warn_of_data
+from experiments.datasets.arrays import OPTIONS, Reading
+from experiments.datasets.dataset import (
+    DataError,
+    Dataset,
+    Pair,
+    check_options,
+    of_parts,
+    writer_numbers,
+)
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
-VALIDATION_SPLITS = ("validation", "valid", "val")
-TEST_SPLITS = ("test", *VALIDATION_SPLITS)
+VALIDATION_SPLITS = ("validation", "valid", "val", "dev")
 
 
 def from_numpy(
@@ -33,7 +40,7 @@ def from_numpy(
     Args:
         inputs: (samples, ...) numbers.
         targets: (samples,) or (samples, 1) classes 0 to k - 1, or (samples, labels) of 0 and 1,
-            where any number of labels may be present.
+            where any number of labels may be present, or classes if each row is one-hot.
         test: inputs and targets of the original test set, if any.
         name: name of the data set.
         writers: writer of each sample, test samples last, as numbers or names.
@@ -56,10 +63,12 @@ def from_numpy(
             f"dataset {name!r}: inputs and targets must be two arguments, and test a pair, "
             "from_numpy(inputs, targets, (test_inputs, test_targets)); got a tuple as inputs"
         )
+    check_options(name, reading, OPTIONS)
     whole = Dataset.from_arrays(name, (inputs, targets), test, **reading)
     if writers is None:
         return whole
-    return replace(whole, writers=np.unique(np.asarray(writers), return_inverse=True)[1])
+    numbers = np.unique(writer_numbers(name, writers), return_inverse=True)[1]
+    return replace(whole, writers=numbers)
 
 
 def from_torch(
@@ -73,7 +82,7 @@ def from_torch(
 
     Args:
         dataset: map-style data set of pairs: a tensor or array with its channels first, or an
-            image; and a class.
+            image; and a class. A warning tells of further parts, which are not read.
         test: the original test set, if any.
         name: name of the data set.
         **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
@@ -83,6 +92,7 @@ def from_torch(
         DataError: samples are no such pairs or differ in shape, or the data set raised an error of
             any kind, which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
     """
+    check_options(name, reading, OPTIONS)
     train = _pairs(f"{name!r} (training part)", dataset)
     held = None if test is None else _pairs(f"{name!r} (test part)", test)
     return Dataset.from_arrays(name, train, held, name, **_FIRST | reading)
@@ -102,9 +112,10 @@ def from_huggingface(
     Inputs are scaled to [0, 1] by default.
 
     Args:
-        dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` and `validation`.
-            Samples of `validation` are training samples where there is a `test`, as validation
-            samples of MedMNIST are, and else the original test set.
+        dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` and `validation`
+            (or `valid`, `val`, `dev`). Samples of `validation` are training samples where there is
+            a `test`, as validation samples of MedMNIST are, and else the original test set. A
+            warning names other splits.
         test: the original test set, if any, in place of the split `test`.
         inputs: column of images, or of arrays with their channels first, or several columns of
             numbers; by default the first of `image`, `img`, `inputs`, `x`.
@@ -119,16 +130,17 @@ def from_huggingface(
             shape, or code of the data set raised an error, which is the cause; see also
             `experiments.datasets.Dataset.from_arrays`.
     """
-    learnt = {"training": dataset}
+    check_options(name, reading, OPTIONS)
+    splits = {"training": dataset}
     if isinstance(dataset, Mapping):
-        learnt, test = _splits(name, dataset, test)
-    pairs = [
-        _of_columns(f"{name!r} ({split} part)", part, inputs, targets)
-        for split, part in learnt.items()
-    ]
-    held = None if test is None else _of_columns(f"{name!r} (test part)", test, inputs, targets)
-    train = concatenated(name, pairs)
-    return Dataset.from_arrays(name, train, held, name, **_FIRST | reading)
+        splits, test = _splits(name, dataset, test)
+    if test is not None:
+        splits["test"] = test
+    parts = {
+        part: _of_columns(f"{name!r} ({part} part)", split, inputs, targets)
+        for part, split in splits.items()
+    }
+    return of_parts(name, parts, name, None, _FIRST | reading)
 
 
 _FIRST: Reading = {"channels": "first"}
@@ -142,12 +154,19 @@ def _splits(
     """Splits to train on, and the test set: the given one, or else the first split of that kind."""
     if "train" not in dataset:
         raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-    others = [dataset[split] for split in TEST_SPLITS if split in dataset]
-    if test is None and others:
-        test = others[0]
-    validation = {split: dataset[split] for split in VALIDATION_SPLITS if split in dataset}
-    learnt = {split: part for split, part in validation.items() if part is not test}
-    return {"training": dataset["train"], **learnt}, test
+    validation = next((dataset[split] for split in VALIDATION_SPLITS if split in dataset), None)
+    if test is None:
+        test = dataset.get("test", validation)
+    unread = [split for split in dataset if split not in ("train", "test", *VALIDATION_SPLITS)]
+    if unread:
+        warn_of_data(
+            f"dataset {name!r}: splits that are not read: {', '.join(unread)}; test=SPLIT gives "
+            "another test set"
+        )
+    splits = {"training": dataset["train"]}
+    if validation is not None and validation is not test:
+        splits["validation"] = validation
+    return splits, test
 
 
 def _of_columns(
@@ -165,7 +184,7 @@ def _of_columns(
         found, labels = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    return found, whole_labels(labels)
+    return found, labels
 
 
 def _usual(what: str, columns: Sequence[str], usual: Sequence[str]) -> str:
@@ -182,23 +201,33 @@ class _FirstTwo:
 
     def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - torch's stubs lack a length
         self.dataset = dataset
+        self.has_more = False
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:  # noqa: ANN401
         sample = self.dataset[index]
-        return sample[:2] if isinstance(sample, tuple | list) else sample
+        if not isinstance(sample, tuple | list):
+            return sample
+        self.has_more |= len(sample) > 2
+        return sample[:2]
 
 
 def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
     from bcfl.data import samples_of
 
     named = type(type(dataset).__name__, (_FirstTwo,), {})  # as the data set, for errors
+    first_two = named(dataset)
     try:
-        found, labels = samples_of(named(dataset))
+        found, labels = samples_of(first_two)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"dataset {what} must have a length and pairs of an input and a class: {error}"
         ) from (error.__cause__ or error)
-    return found, whole_labels(labels)
+    if first_two.has_more:
+        warn_of_data(
+            f"dataset {what}: of samples only the first two parts are read, an input and a class; "
+            "dataclasses.replace(dataset, domains=..., domain_names=...) adds domains"
+        )
+    return found, labels

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import check_finite
-from experiments.datasets.arrays import Channels, channels_first, scaled_inputs
+from bcfl.runtime import check_finite, is_whole, nearest
+from experiments.datasets.arrays import Channels, Reading, channels_first, scaled_inputs
 
 Pair = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels."""
-PARTS = ("training", "test")
 NUMBERED = (
     "number the labels `y` of training and test samples together: "
     "`classes, y = numpy.unique(y, return_inverse=True)`"
@@ -47,8 +46,8 @@ class Dataset:
         domain_names: names of the domains, by number.
 
     Raises:
-        DataError: an array has another dtype or shape, inputs are not finite, or labels or
-            `num_native_test` are out of range.
+        DataError: an array has another dtype or shape, inputs are not finite, `num_classes` is no
+            whole number from 1, or labels or `num_native_test` are out of range.
     """
 
     name: str
@@ -68,6 +67,11 @@ class Dataset:
                 f"dataset {self.name!r}: inputs must be float32 and targets int64, got "
                 f"{self.inputs.dtype} and {self.targets.dtype} (Dataset.from_arrays converts)"
             )
+        if not is_whole(self.num_classes, least=1):
+            raise DataError(
+                f"dataset {self.name!r}: num_classes must be a whole number, at least 1, got "
+                f"{self.num_classes!r}"
+            )
         _check_shapes(self.name, self.inputs, self.targets)
         _check_finite(repr(self.name), self.inputs)
         if self.targets.min() < 0 or self.targets.max() >= self.num_classes:
@@ -81,11 +85,10 @@ class Dataset:
                 f"{self.num_native_test}"
             )
 
-        if self.writers is not None and self.writers.shape != self.targets.shape:
-            raise DataError(
-                f"dataset {self.name!r}: writers must be one per sample, "
-                f"{self.targets.shape}, got {self.writers.shape}"
-            )
+        _check_typed(self.name, "writers", self.writers, np.int64, self.targets.shape)
+        if self.label_sets is not None:
+            shape = (self.num_classes, *(self.label_sets.shape[1:2] or (1,)))
+            _check_typed(self.name, "label_sets", self.label_sets, np.bool_, shape)
         _check_domains(self.name, self.domains, self.domain_names, len(self.targets))
 
     def __len__(self) -> int:
@@ -142,8 +145,10 @@ class Dataset:
 
         Args:
             name: name of the data set.
-            train: inputs (samples, ...) and integer labels (samples,) or (samples, 1), or rows of
-                0 and 1 (samples, labels), where any number of labels may be present.
+            train: inputs (samples, ...) and integer labels (samples,) or (samples, 1), which may be
+                Booleans or floating-point numbers without fractions; or rows of 0 and 1 (samples,
+                labels), where any number of labels may be present. Rows of which each in all parts
+                is one-hot are classes. Columns of data frames are in the order of this part.
             test: inputs and labels of the original test set, if any.
             source: origin of the data.
             highest: inputs are divided by this number, such as 255; by default see above.
@@ -152,50 +157,73 @@ class Dataset:
             channels: where the channels of images are, or `none` where samples are no images; by
                 default see above.
             num_classes: number of classes of a published data set, some of which may be absent
-                here; by default as many as there are.
+                here; by default as many as there are, or as one-hot rows have columns. Of no use
+                where samples have any number of labels.
 
         Raises:
-            DataError: inputs are masked, not finite or differ in shape, labels are not the integers
-                0 to k - 1 with each of them present (or below `num_classes`), inputs and labels
-                differ in length, inputs are not in 0 to `highest`, which takes inputs that are
-                scaled, kept whole numbers are too large for float32, or the axis of channels is
-                uncertain.
+            DataError: inputs are masked, not finite or differ in shape or names of columns, labels
+                are not the integers 0 to k - 1 with each of them present (or below `num_classes`),
+                inputs and labels differ in length, inputs are not in 0 to `highest`, which takes
+                inputs that are scaled, parts are of different scales, such as bytes and numbers
+                from 0 to 1, kept whole numbers are too large for float32, or the axis of channels
+                is uncertain.
         """
-        given = [_pair(name, pair) for pair in ([train] if test is None else [train, test])]
-        if any(np.ma.is_masked(array) for pair in given for array in pair):
-            raise DataError(f"dataset {name!r}: arrays must not be masked; leave out such samples")
-        parts = [(_array(name, "inputs", x), _array(name, "labels", y)) for x, y in given]
-        for (inputs, targets), part in zip(parts, PARTS, strict=False):
-            _check_inputs(f"{name!r} ({part} part)", inputs, targets)
-        parts = [(inputs, _one_column(targets)) for inputs, targets in parts]
-        label_sets = None
-        if parts[0][1].ndim == 2 and parts[0][1].shape[1] > 1:
-            label_sets, parts = _of_label_sets(name, parts)
-        for (inputs, targets), part in zip(parts, PARTS, strict=False):
-            _check_part(f"{name!r} ({part} part)", inputs, targets)
-        shapes = {inputs.shape[1:] for inputs, _ in parts}
-        if len(shapes) > 1:
-            raise DataError(
-                f"dataset {name!r}: training and test inputs must agree in shape, got "
-                f"{' and '.join(str(x.shape[1:]) for x, _ in parts)}"
-            )
-        targets = np.concatenate([y for _, y in parts]).astype(np.int64)
-        raw = np.concatenate([x for x, _ in parts])
-        try:
-            inputs = channels_first(
-                scaled_inputs(f"dataset {name!r}", raw, highest, scaled), channels
-            )
-        except ValueError as error:
-            raise DataError(f"dataset {name!r}: {error}") from None
-        return cls(
-            name=name,
-            inputs=inputs,
-            targets=targets,
-            num_classes=(label_sets is None and num_classes) or _num_classes(name, targets),
-            label_sets=label_sets,
-            num_native_test=0 if test is None else len(parts[1][1]),
-            source=source,
+        parts = {"training": train} if test is None else {"training": train, "test": test}
+        reading: Reading = {"highest": highest, "scaled": scaled, "channels": channels}
+        return of_parts(name, parts, source, num_classes, reading)
+
+
+def of_parts(
+    name: str,
+    parts: Mapping[str, object],
+    source: str,
+    num_classes: int | None,
+    reading: Reading,
+) -> Dataset:
+    """A data set of training samples, and perhaps validation and test samples.
+
+    Args:
+        name: name of the data set.
+        parts: inputs and labels of `training`, `validation` and `test`, in this order; samples of
+            `test` form the original test set, and a validation part without samples is left out.
+        source: origin of the data.
+        num_classes: as of `experiments.datasets.Dataset.from_arrays`.
+        reading: its `highest`, `scaled` and `channels`.
+
+    Raises:
+        DataError: as of `experiments.datasets.Dataset.from_arrays`.
+    """
+    columns = [_columns(values) for values in _pair(name, "training", parts["training"])]
+    pairs = {part: _arrays_of(name, part, given, columns) for part, given in parts.items()}
+    if "validation" in pairs and not any(map(len, pairs["validation"])):
+        del pairs["validation"]
+    labels, label_sets, width = _class_numbers(name, {part: y for part, (_, y) in pairs.items()})
+    samples = {part: x for part, (x, _) in pairs.items()}
+    for part, inputs in samples.items():
+        _check_part(f"{name!r} ({part} part)", inputs, labels[part])
+    shapes = {part: x.shape[1:] for part, x in samples.items()}
+    if len(set(shapes.values())) > 1:
+        raise DataError(
+            f"dataset {name!r}: {' and '.join(shapes)} inputs must agree in shape, got "
+            f"{' and '.join(map(str, shapes.values()))}"
         )
+    targets = np.concatenate([*labels.values()]).astype(np.int64)
+    try:
+        scaled = scaled_inputs(f"dataset {name!r}", samples, reading)
+        inputs = channels_first(scaled, reading.get("channels"))
+    except ValueError as error:
+        raise DataError(f"dataset {name!r}: {error}") from None
+    if num_classes is None or label_sets is not None:
+        num_classes = width or _num_classes(name, targets)
+    return Dataset(
+        name=name,
+        inputs=inputs,
+        targets=targets,
+        num_classes=num_classes,
+        label_sets=label_sets,
+        num_native_test=len(labels.get("test", ())),
+        source=source,
+    )
 
 
 def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, first: int = 0) -> None:
@@ -219,66 +247,110 @@ def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, firs
         )
 
 
+def check_options(name: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Check the names of keywords that say how values are read.
+
+    Args:
+        name: name of the data set, for the message.
+        given: the names.
+        known: those that there are.
+
+    Raises:
+        DataError: one is unknown; the message suggests the nearest.
+    """
+    for key in given:
+        if key not in known:
+            raise DataError(
+                f"dataset {name!r}: {key!r} is none of the options {', '.join(known)}."
+                f"{nearest(key, known)}"
+            )
+
+
 def domains_in_words(names: Sequence[str]) -> str:
     """Such as `domain usps` or `domains usps, svhn`."""
     return f"{'domain' if len(names) == 1 else 'domains'} {', '.join(names)}"
 
 
-def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as whole numbers, where that loses nothing; others as they are."""
-    is_whole = labels.dtype.kind in "bf" and bool(np.all(labels == np.trunc(labels)))
-    return labels.astype(np.int64) if is_whole else labels
-
-
-def concatenated(name: str, pairs: Sequence[Pair]) -> Pair:
-    """Inputs and labels of several parts, such as training and validation samples, in one.
+def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
+    """Writers of samples as numbers: whole numbers as they are, names in their order.
 
     Args:
         name: name of the data set, for the message.
-        pairs: inputs and labels of each part.
+        writers: (samples,) whole numbers or names.
 
     Raises:
-        DataError: they differ in shape.
+        DataError: they are of another shape, or are neither.
     """
-    if len({(x.shape[1:], y.shape[1:]) for x, y in pairs}) > 1:
-        shown = ", ".join(f"{x.shape[1:]} with labels {y.shape[1:]}" for x, y in pairs)
-        raise DataError(f"dataset {name!r}: samples of all splits must agree in shape, got {shown}")
-    if len(pairs) == 1:
-        return pairs[0]
-    inputs, labels = zip(*pairs, strict=True)
-    return np.concatenate(inputs), np.concatenate(labels)
+    given = whole_labels(_array(repr(name), "writers", writers, ()))
+    if given.dtype.kind == "O" and all(isinstance(one, str) for one in given.flat):
+        given = given.astype(str)
+    if given.ndim != 1 or given.dtype.kind not in "iuUS":
+        raise DataError(
+            f"dataset {name!r}: writers must be one whole number or name per sample, got shape "
+            f"{given.shape} of type {given.dtype}"
+        )
+    names = given.dtype.kind in "US"
+    return np.unique(given, return_inverse=True)[1] if names else given.astype(np.int64)
 
 
-def _pair(name: str, given: object) -> Sequence[ArrayLike]:
+def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as whole numbers, where that loses nothing; others as they are."""
+    is_whole = labels.dtype.kind in "bf" and _are_whole(labels)
+    return labels.astype(np.int64) if is_whole else labels
+
+
+def _pair(name: str, part: str, given: object) -> Sequence[ArrayLike]:
     if isinstance(given, tuple | list) and len(given) == 2:
         return given
     raise DataError(
-        f"dataset {name!r}: samples must be a pair (inputs, labels), got a {type(given).__name__}"
+        f"dataset {name!r}: {part} samples must be a pair (inputs, labels), got a "
+        f"{type(given).__name__}"
         + (f" of length {len(given)}" if isinstance(given, tuple | list) else "")
     )
 
 
-def _array(name: str, what: str, values: ArrayLike) -> NDArray[Any]:
-    if what == "inputs" and hasattr(values, "iloc"):
-        values = _of_frame(name, values)
+def _columns(values: ArrayLike) -> tuple[Any, ...]:
+    """Names of the columns of a data frame; none of anything else."""
+    if not hasattr(values, "iloc"):
+        return ()
+    from bcfl.data import named_columns
+
+    return named_columns(values)
+
+
+def _arrays_of(name: str, part: str, given: object, columns: Sequence[Sequence[Any]]) -> Pair:
+    """Inputs and labels of a part; columns of data frames are those of inputs and labels."""
+    values = _pair(name, part, given)
+    what = f"{name!r} ({part} part)"
+    if any(map(np.ma.is_masked, values)):
+        raise DataError(f"dataset {what}: arrays must not be masked; leave out such samples")
+    inputs, labels = map(_array, (what, what), ("inputs", "labels"), values, columns)
+    _check_inputs(what, inputs, labels)
+    return inputs, whole_labels(_one_column(labels))
+
+
+def _array(what: str, kind: str, values: Any, columns: Sequence[Any]) -> NDArray[Any]:  # noqa: ANN401
+    """Values as an array; of a data frame with these columns, in their order."""
+    from bcfl.data import ordered_columns, plain_tensor, without_frame
+
+    try:
+        if hasattr(values, "detach"):
+            return plain_tensor(values, kind).numpy()
+        if hasattr(values, "iloc"):
+            is_input = kind == "inputs"
+            values = ordered_columns(values, columns, kind)
+            values = without_frame(values) if is_input else values
+    except (TypeError, ValueError) as error:
+        raise DataError(f"dataset {what}: {error}") from None
     try:
         return np.asarray(values)
     except ValueError:
         raise DataError(
-            f"dataset {name!r}: {what} must be one array, of samples that agree in shape, got a "
+            f"dataset {what}: {kind} must be one array, of samples that agree in shape, got a "
             f"{type(values).__name__} whose parts differ in shape"
         ) from None
-
-
-def _of_frame(name: str, frame: Any) -> ArrayLike:  # noqa: ANN401 - of pandas
-    """The columns of a data frame as one array, as those of clients."""
-    from bcfl.data import without_frame
-
-    try:
-        columns: ArrayLike = without_frame(frame)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"dataset {name!r}: {error}") from None
-    return columns
+    except (TypeError, RuntimeError) as error:  # such as of lists of tensors
+        raise DataError(f"dataset {what}: {kind} must be one array: {error}") from None
 
 
 def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
@@ -286,17 +358,42 @@ def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
     return labels[:, 0] if labels.shape[1:] == (1,) else labels
 
 
-def _of_label_sets(
-    name: str, parts: list[tuple[NDArray[Any], NDArray[Any]]]
-) -> tuple[NDArray[np.bool_], list[tuple[NDArray[Any], NDArray[Any]]]]:
-    """The sets of labels that occur, and the parts with their numbers as targets."""
-    labels = [targets for _, targets in parts]
-    widths = {targets.shape[1:] for targets in labels}
-    if len(widths) > 1 or not all(np.isin(targets, (0, 1)).all() for targets in labels):
-        raise DataError(f"dataset {name!r}: labels must be rows of 0 and 1, as many in each part")
-    sets, numbers = np.unique(np.concatenate(labels).astype(bool), axis=0, return_inverse=True)
-    split = np.split(numbers.reshape(-1).astype(np.int64), np.cumsum([len(y) for y in labels])[:-1])
-    return sets, [(inputs, y) for (inputs, _), y in zip(parts, split, strict=True)]
+def _class_numbers(
+    name: str, labels: dict[str, NDArray[Any]]
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_] | None, int | None]:
+    """Classes by part, the sets of labels that they are if they are such, and their number.
+
+    Rows of 0 and 1 are classes where each of them is one-hot, and else sets of labels.
+    """
+    shape = labels["training"].shape[1:]
+    if len(shape) != 1 or shape[0] < 2:
+        return labels, None, None
+    for part, rows in labels.items():
+        odd = rows[~np.isin(rows, (0, 1))]
+        if rows.shape[1:] != shape or odd.size:
+            got = f"{odd[0]} among rows" if odd.size else "rows"
+            raise DataError(
+                f"dataset {name!r} ({part} part): labels must be rows of 0 and 1, as many in each "
+                f"part, (samples, {shape[0]}) as in training, got {got} of shape {rows.shape}"
+            )
+    rows = np.concatenate([*labels.values()]).astype(bool)
+    one_hot = bool((rows.sum(axis=1) == 1).all())
+    sets, numbers = np.unique(rows, axis=0, return_inverse=True)
+    numbers = rows.argmax(axis=1) if one_hot else numbers.reshape(-1)
+    ends = np.cumsum([len(one) for one in labels.values()])[:-1]
+    classes = dict(zip(labels, np.split(numbers.astype(np.int64), ends), strict=True))
+    return classes, None if one_hot else sets, shape[0] if one_hot else None
+
+
+def _check_typed(
+    name: str, what: str, values: NDArray[Any] | None, dtype: type, shape: tuple[int, ...]
+) -> None:
+    """Check type and shape of an array that may be None."""
+    if values is not None and (values.dtype != dtype or values.shape != shape):
+        raise DataError(
+            f"dataset {name!r}: {what} must be {np.dtype(dtype)} of shape {shape}, got "
+            f"{values.dtype} of shape {values.shape}"
+        )
 
 
 def _check_domains(
@@ -359,9 +456,8 @@ def _check_finite(what: str, inputs: NDArray[Any]) -> None:
 def _as_integers(labels: NDArray[np.generic]) -> str:
     """What to do about labels that are no integers."""
     kind = labels.dtype.kind
-    if kind == "b" or (kind not in "cMm" and _are_whole(labels)):
-        numbers = "" if kind in "bf" else ".astype(float)"
-        return f"; give `y{numbers}.astype(int)` in place of such labels `y`"
+    if kind not in "cMm" and _are_whole(labels):
+        return "; give `y.astype(float).astype(int)` in place of such labels `y`"
     if labels.dtype.kind == "f":
         return "; numbers to predict (regression) are for bcfl.ClientData.from_arrays in Python"
     return f"; {NUMBERED}"

@@ -10,6 +10,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import Scaling
 from experiments.datasets.dataset import DataError, Dataset, check_labels, whole_labels
 
@@ -19,6 +20,10 @@ SIDE = 16
 """Height and width of the images of USPS."""
 SVHN_TRAIN, SVHN_TEST = "train_32x32.mat", "test_32x32.mat"
 """How the names of the files of SVHN end."""
+TEST_KEYS = (("Xtest", "ytest"), ("X_test", "y_test"))
+"""Test samples beside `X` and `y`."""
+NESTED = ("dataset",)
+"""The array of the file of USPS."""
 
 
 def load_mat(
@@ -28,8 +33,10 @@ def load_mat(
 
     The arrays are those of `mnist_data.mat`, `mnistm_with_label.mat`, `usps_28x28.mat` or
     `syn_number.mat`; or `X` and `y`, whose samples are rows of `X`, or images (height, width,
-    channels, samples) as in SVHN: beside its `train_32x32.mat` lies `test_32x32.mat`. Labels may be
-    one-hot rows. Where they are 1 to 10, a label of 10 is a zero.
+    channels, samples) as in SVHN: beside its `train_32x32.mat` lies `test_32x32.mat`. Test samples
+    may be `Xtest` and `ytest`, or `X_test` and `y_test`; a warning names arrays beside these that
+    are not read. Labels may be one-hot rows. A label of 10 is a zero in SVHN, in `usps_28x28.mat`
+    and in known data sets of digits, unless there are labels of 0 as well.
 
     Args:
         name: name of the data set.
@@ -49,7 +56,9 @@ def load_mat(
             f"{' or '.join(', '.join(keys) for keys in DIGITS_FIVE)}; got "
             f"{', '.join(arrays) or 'none'}"
         )
-    parts = _from_zero(LAYOUTS[keys](path, arrays), num_classes)
+    parts = LAYOUTS[keys](path, arrays)
+    if num_classes == 10 or keys == NESTED or path.name.endswith(SVHN_TRAIN):
+        parts = _zeros_for_tens(parts)
     for part in parts:
         check_labels(str(part.path), part.labels, num_classes)
     train, *test = [(part.inputs, part.labels) for part in parts]
@@ -106,17 +115,23 @@ class Part:
 
 
 def _rows(path: Path, arrays: Arrays) -> list[Part]:
-    files = {path: arrays}
+    keys, found = ("X", "y"), [(path, arrays, ("X", "y"))]
     if path.name.endswith(SVHN_TRAIN):
         other = path.with_name(path.name.replace(SVHN_TRAIN, SVHN_TEST))
         if not other.is_file():
             raise DataError(f"{path.parent} lacks the test file {other.name} beside {path.name}")
-        files[other] = _contents(other)
+        found.append((other, _contents(other), keys))
+    else:
+        tests = [keys for keys in TEST_KEYS if set(keys) <= set(arrays)][:1]
+        found += [(path, arrays, keys) for keys in tests]
+        unread = set(arrays) - {key for _, _, keys in found for key in keys}
+        if unread:
+            warn_of_data(f"{path} holds arrays that are not read: {', '.join(sorted(unread))}")
     parts = []
-    for file, held in files.items():
-        if not {"X", "y"} <= set(held):
+    for file, held, (x, y) in found:
+        if not {x, y} <= set(held):
             raise DataError(f"{file} must hold X and y, got {', '.join(held) or 'none'}")
-        inputs, labels = held["X"], _classes(held["y"])
+        inputs, labels = held[x], _labels(held[y])
         is_last = inputs.ndim == 4 and inputs.shape[3] == len(labels)
         parts.append(Part(file, np.moveaxis(inputs, 3, 0) if is_last else inputs, labels))
     return parts
@@ -124,7 +139,7 @@ def _rows(path: Path, arrays: Arrays) -> list[Part]:
 
 def _split(inputs: str, labels: str) -> Callable[[Path, Arrays], list[Part]]:
     return lambda path, arrays: [
-        Part(path, arrays[inputs.format(part)], _classes(arrays[labels.format(part)]))
+        Part(path, arrays[inputs.format(part)], _labels(arrays[labels.format(part)]))
         for part in ("train", "test")
     ]
 
@@ -133,14 +148,14 @@ def _nested(path: Path, arrays: Arrays) -> list[Part]:
     table = arrays["dataset"]
     if table.shape != (2, 2):
         raise DataError(f"{path}: dataset must be a 2 x 2 cell array, got {table.shape}")
-    return [Part(path, np.asarray(inputs), _classes(np.asarray(y))) for inputs, y in table]
+    return [Part(path, np.asarray(inputs), _labels(np.asarray(y))) for inputs, y in table]
 
 
 DIGITS_FIVE: Mapping[tuple[str, ...], Callable[[Path, Arrays], list[Part]]] = {
     ("train_28", "test_28", "label_train", "label_test"): _split("{}_28", "label_{}"),
     ("train", "test", "label_train", "label_test"): _split("{}", "label_{}"),
     ("train_data", "train_label", "test_data", "test_label"): _split("{}_data", "{}_label"),
-    ("dataset",): _nested,
+    NESTED: _nested,
 }
 LAYOUTS = {("X", "y"): _rows, **DIGITS_FIVE}
 
@@ -159,18 +174,13 @@ def _contents(path: Path) -> dict[str, NDArray[np.generic]]:
     }
 
 
-def _classes(labels: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Class of each sample, from one-hot rows or a row or column of numbers; others as they are."""
-    numbers = whole_labels(labels.reshape(-1) if 1 in labels.shape else labels)
-    if numbers.ndim < 2 or numbers.shape[1] < 2 or not np.isin(numbers, (0, 1)).all():
-        return numbers
-    return numbers.argmax(1) if (numbers.sum(1) == 1).all() else numbers
+def _labels(labels: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Labels, whole numbers of which a row or column is (samples,)."""
+    return whole_labels(labels.reshape(-1) if 1 in labels.shape else labels)
 
 
-def _from_zero(parts: list[Part], num_classes: int | None) -> list[Part]:
-    """The same with zeros in place of 10, where labels are digits."""
-    integers = [part.labels for part in parts if part.labels.dtype.kind in "ui"]
-    found = set().union(*(np.unique(labels).tolist() for labels in integers))
-    if num_classes != 10 and found != set(range(1, 11)):
+def _zeros_for_tens(parts: list[Part]) -> list[Part]:
+    """The same with zeros in place of 10, as digits are, where there are no zeros."""
+    if any((part.labels == 0).any() for part in parts):
         return parts
     return [replace(part, labels=np.where(part.labels == 10, 0, part.labels)) for part in parts]

@@ -2,38 +2,68 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import nearest_name
+from bcfl.runtime import nearest_name, warn_of_data
 from experiments.datasets.arrays import Reading, Scaling, is_stated
-from experiments.datasets.dataset import DataError, Dataset, Pair, check_labels, concatenated
+from experiments.datasets.dataset import (
+    DataError,
+    Dataset,
+    Pair,
+    check_labels,
+    of_parts,
+    writer_numbers,
+)
 from experiments.datasets.images import decoded
 
-TRAIN_KEYS, TEST_KEYS = ("x_train", "y_train"), ("x_test", "y_test")
-VALIDATION_KEYS = ("x_val", "y_val")
-WHOLE_KEYS = ("x", "y")
+PART_KEYS = {
+    "training": (("x_train", "y_train"), ("x", "y")),
+    "validation": tuple(
+        (f"x_{part}", f"y_{part}") for part in ("val", "valid", "validation", "dev")
+    ),
+    "test": (("x_test", "y_test"),),
+}
+"""Names of inputs and labels of each part; the first that are there are read."""
+SAMPLES = re.compile("[xy]([_-]?(train|val|dev|test).*)?|.*(images|labels|inputs|targets)", re.I)
+"""Names of arrays that may be meant to be inputs or labels."""
+MEDICAL_PARTS = {"training": "train", "validation": "val", "test": "test"}
 MEDICAL_KEYS = tuple(
-    f"{part}_{what}" for part in ("train", "val", "test") for what in ("images", "labels")
+    f"{part}_{what}" for part in MEDICAL_PARTS.values() for what in ("images", "labels")
 )
 JPEG_KEYS = ("jpeg", "offsets", "label", "is_train")
-LABEL_KEYS = (
-    *("y_train", "y_val", "y_test", "y", "label"),
-    *("train_labels", "val_labels", "test_labels"),
-)
 OPTIONS: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "highest": ("number", (int, float)),
     "scaled": ("truth value", (bool,)),
     "channels": ("text", (str,)),
 }
 """Keywords of `Dataset.from_arrays`, what they are, and their types."""
-NAMES = (*TRAIN_KEYS, *VALIDATION_KEYS, *TEST_KEYS, *WHOLE_KEYS, *MEDICAL_KEYS, *JPEG_KEYS)
+LABEL_KEYS = {"label", *MEDICAL_KEYS[1::2], *(y for keys in PART_KEYS.values() for _, y in keys)}
+NAMES = (*(key for pairs in PART_KEYS.values() for key in chain(*pairs)), *MEDICAL_KEYS, *JPEG_KEYS)
 Arrays = Mapping[str, NDArray[Any]]
+Parts = dict[str, Pair]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What a file holds.
+
+    Attributes:
+        path: of the file.
+        arrays: the arrays that may be read, by name.
+        names: of all arrays.
+    """
+
+    path: Path
+    arrays: Arrays
+    names: tuple[str, ...]
 
 
 def holds_samples(path: Path) -> bool:
@@ -43,7 +73,7 @@ def holds_samples(path: Path) -> bool:
             held = set(getattr(archive, "files", ()))
     except Exception:  # damaged archives raise errors of a dozen kinds
         return False
-    return any(set(keys) <= held for keys in (TRAIN_KEYS, WHOLE_KEYS, MEDICAL_KEYS, JPEG_KEYS))
+    return any(set(keys) <= held for keys in (*PART_KEYS["training"], MEDICAL_KEYS, JPEG_KEYS))
 
 
 def load_npz(
@@ -54,11 +84,12 @@ def load_npz(
     That file, and NAME_test_writers.npz if there is a test set, hold one array `writer`, as in
     archives made from QMNIST.
 
-    The archive holds `x_train`, `y_train` and optionally `x_val`, `y_val` and `x_test`, `y_test`;
-    or `x`, `y` without a test set; or the arrays of MedMNIST (Yang et al., 2023), whose labels are
-    one class or a row of 0 and 1 for each sample; or images as `jpeg` (bytes one after the other),
-    `offsets`, `label`, `is_train`. Validation samples follow those of training where there is a
-    test set, and else are the test set.
+    The archive holds `x_train`, `y_train`, or `x`, `y`, and optionally `x_val`, `y_val` and
+    `x_test`, `y_test`; names of validation arrays may also end in `_valid`, `_validation` or
+    `_dev`, and a warning names others that may be samples. Or it holds the arrays of MedMNIST (Yang
+    et al., 2023), whose labels are one class or a row of 0 and 1 for each sample; or images as
+    `jpeg` (bytes one after the other), `offsets`, `label`, `is_train`. Validation samples follow
+    those of training where there is a test set, and else are the test set.
 
     Beside these it may hold `highest`, `scaled` or `channels`, which say how the inputs are read,
     see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
@@ -68,24 +99,25 @@ def load_npz(
         name: name of the data set.
         path: the `.npz` file.
         num_classes: number of classes; by default as many as there are.
-        **scaling: `highest` and `scaled`, in place of those in the archive.
+        **scaling: `highest` and `scaled`; one that is given counts more than what the archive says.
 
     Raises:
         DataError: the file is corrupt, lacks an array or holds pickled objects, or the arrays are
             invalid.
     """
-    arrays = _arrays(path, (*NAMES, *OPTIONS))
-    for key in arrays.keys() & set(LABEL_KEYS):
-        if arrays[key].shape[1:] in ((), (1,)):
-            check_labels(f"{path}, {key}", arrays[key], num_classes)
-    layout = next(layout for layout in LAYOUTS if layout.holds(arrays))
-    train, test = layout.pairs_of(arrays, path)
-    reading = _reading(path, arrays, scaling)
+    archive = _opened(path, (*NAMES, *OPTIONS))
+    layout = next(layout for layout in LAYOUTS if layout.holds(archive.arrays))
+    parts = layout.parts_of(archive)
+    for key in archive.arrays.keys() & LABEL_KEYS:
+        labels = archive.arrays[key]
+        if labels.shape[1:] in ((), (1,)):
+            check_labels(f"{path}, {key}", labels, num_classes)
+    reading = _reading(path, archive.arrays, scaling)
     if layout.highest is not None and not is_stated(reading):
         reading["highest"] = layout.highest
     source = layout.source.format(path)
-    dataset = Dataset.from_arrays(name, train, test, source, num_classes=num_classes, **reading)
-    return replace(dataset, writers=_writers(path, has_test=test is not None))
+    dataset = of_parts(name, parts, source, num_classes, reading)
+    return replace(dataset, writers=_writers(path, has_test="test" in parts))
 
 
 def _reading(path: Path, arrays: Arrays, scaling: Scaling) -> Reading:
@@ -101,8 +133,12 @@ def _reading(path: Path, arrays: Arrays, scaling: Scaling) -> Reading:
                 got = f"{array.dtype} {array.shape}"
                 raise DataError(f"{path}: {key} must be one {kind}, got {got}")
             options[key] = array.item()
-    own = cast("Reading", options)
-    return {"channels": own.get("channels"), **scaling} if is_stated(scaling) else own
+    given = {key: value for key, value in scaling.items() if value is not None}
+    if given.get("scaled") is False:
+        options.pop("highest", None)
+    if "highest" in given:
+        options.pop("scaled", None)
+    return cast("Reading", options | given)
 
 
 def _near_option(key: str) -> str | None:
@@ -110,12 +146,13 @@ def _near_option(key: str) -> str | None:
     return nearest_name(key, OPTIONS, cutoff=0.8)
 
 
-def _medical(arrays: Arrays, path: Path) -> tuple[Pair, Pair]:
+def _medical(archive: Archive) -> Parts:
+    path, arrays = archive.path, archive.arrays
     missing = [key for key in MEDICAL_KEYS if key not in arrays]
     if missing:
         raise DataError(f"{path} holds arrays of MedMNIST, but lacks {', '.join(missing)}")
-    pairs = []
-    for part in ("train", "val", "test"):
+    parts = {}
+    for name, part in MEDICAL_PARTS.items():
         images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
         if labels.ndim != 2:
             raise DataError(
@@ -123,12 +160,12 @@ def _medical(arrays: Arrays, path: Path) -> tuple[Pair, Pair]:
                 f"(samples, labels) of 0 and 1, got {labels.shape}"
             )
         is_volume = images.ndim == 4 and images.shape[-1] == images.shape[1]
-        pairs.append((images[:, None] if is_volume else images, labels))
-    *pairs, test = pairs
-    return concatenated(path.stem, pairs), test
+        parts[name] = (images[:, None] if is_volume else images, labels)
+    return parts
 
 
-def _of_jpeg(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
+def _of_jpeg(archive: Archive) -> Parts:
+    path, arrays = archive.path, archive.arrays
     content, offsets = arrays["jpeg"].astype(np.uint8).tobytes(), arrays["offsets"].astype(np.int64)
     labels, is_train = arrays["label"], arrays["is_train"].astype(bool)
     if len(offsets) != len(labels) + 1 or is_train.shape != labels.shape[:1]:
@@ -136,33 +173,47 @@ def _of_jpeg(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
             f"{path}: offsets must be one more than label and is_train, got {offsets.shape}, "
             f"{labels.shape} and {is_train.shape}"
         )
-    spans = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
-    images = np.stack(
-        [decoded(content[start:stop], f"{path}, image {number}") for number, (start, stop) in spans]
-    )
-    test = (images[~is_train], labels[~is_train]) if not is_train.all() else None
-    return (images[is_train], labels[is_train]), test
-
-
-def _whole(arrays: Arrays, path: Path) -> tuple[Pair, None]:
-    del path
-    return (arrays["x"], arrays["y"]), None
-
-
-def _split(arrays: Arrays, path: Path) -> tuple[Pair, Pair | None]:
-    for keys in (TRAIN_KEYS, VALIDATION_KEYS, TEST_KEYS):
-        missing = [key for key in keys if key not in arrays]
-        if missing and (keys == TRAIN_KEYS or len(missing) == 1):
-            raise DataError(
-                f"{path} must hold x_train and y_train, and both or neither of x_val and y_val, "
-                f"and of x_test and y_test; it lacks {', '.join(missing)}"
-            )
-    parts = [
-        (arrays[x], arrays[y]) for x, y in (TRAIN_KEYS, VALIDATION_KEYS, TEST_KEYS) if x in arrays
+    spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    images = [
+        decoded(content[start:stop], f"{path}, image {number}")
+        for number, (start, stop) in enumerate(spans)
     ]
-    if len(parts) == 3:
-        return concatenated(path.stem, parts[:2]), parts[2]
-    return parts[0], parts[1] if len(parts) == 2 else None
+    odd = [number for number, image in enumerate(images) if image.shape != images[0].shape]
+    if odd or not images:
+        got = f"{images[0].shape} and, of image {odd[0]}, {images[odd[0]].shape}" if odd else "none"
+        raise DataError(f"{path}: images must agree in shape, at least one, got {got}")
+    pixels = np.stack(images)
+    chosen = {"training": is_train} if is_train.all() else {"training": is_train, "test": ~is_train}
+    return {part: (pixels[rows], labels[rows]) for part, rows in chosen.items()}
+
+
+def _split(archive: Archive) -> Parts:
+    path, arrays = archive.path, archive.arrays
+    first = {
+        part: next((keys for keys in pairs if arrays.keys() & set(keys)), None)
+        for part, pairs in PART_KEYS.items()
+    }
+    if first["training"] is None:
+        raise DataError(
+            f"{path} must hold x_train and y_train, or x and y; it lacks x_train, and holds "
+            f"{', '.join(archive.names) or 'no array'}"
+        )
+    chosen = {part: keys for part, keys in first.items() if keys is not None}
+    for keys in chosen.values():
+        missing = [key for key in keys if key not in arrays]
+        if missing:
+            raise DataError(f"{path} must hold both {' and '.join(keys)}; it lacks {missing[0]}")
+    read = set(chain(*chosen.values()))
+    unread = [name for name in archive.names if SAMPLES.fullmatch(name) and name not in read]
+    if unread:
+        warn_of_data(
+            f"{path} holds arrays that are not read: {', '.join(unread)}; samples are read from "
+            f"{', '.join(sorted(read))} (test samples from x_test and y_test)"
+        )
+    parts = {part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()}
+    if "test" not in parts and "validation" in parts:
+        parts["test"] = parts.pop("validation")
+    return parts
 
 
 @dataclass(frozen=True)
@@ -171,13 +222,13 @@ class Layout:
 
     Attributes:
         holds: whether these arrays are there.
-        pairs_of: training and test samples, from the arrays and the path.
+        parts_of: inputs and labels of each part.
         highest: what inputs are divided by, unless it is said otherwise.
         source: origin of the data, around the path.
     """
 
     holds: Callable[[Arrays], bool]
-    pairs_of: Callable[[Arrays, Path], tuple[Pair, Pair | None]]
+    parts_of: Callable[[Archive], Parts]
     highest: float | None = None
     source: str = "{}"
 
@@ -185,29 +236,41 @@ class Layout:
 LAYOUTS = (
     Layout(lambda arrays: bool(arrays.keys() & set(MEDICAL_KEYS)), _medical, 255),
     Layout(lambda arrays: arrays.keys() >= set(JPEG_KEYS), _of_jpeg, 255, "JPEG images of {}"),
-    Layout(lambda arrays: arrays.keys() >= set(WHOLE_KEYS) and "x_train" not in arrays, _whole),
     Layout(lambda _: True, _split),
 )
 
 
 def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:
-    parts = []
-    for part in ("train", "test") if has_test else ("train",):
-        sibling = path.with_name(f"{path.stem}_{part}_writers.npz")
-        if not sibling.is_file():
-            return None
-        parts.append(_arrays(sibling, ("writer",)).get("writer", np.zeros(0)).astype(np.int64))
-    return np.concatenate(parts)
+    """Writers of training and test samples; None where there is no file of them."""
+    parts = ("train", "test") if has_test else ("train",)
+    siblings = [path.with_name(f"{path.stem}_{part}_writers.npz") for part in parts]
+    missing = [sibling.name for sibling in siblings if not sibling.is_file()]
+    if len(missing) == len(siblings):
+        return None
+    if missing:
+        raise DataError(f"{path.parent} lacks {missing[0]}, the writers of the other samples")
+    found = []
+    for sibling in siblings:
+        archive = _opened(sibling, ("writer",))
+        if "writer" not in archive.arrays:
+            raise DataError(f"{sibling} must hold writer, got {', '.join(archive.names)}")
+        found.append(archive.arrays["writer"])
+    return writer_numbers(path.stem, np.concatenate(found))
 
 
-def _arrays(path: Path, names: Sequence[str]) -> Arrays:
+def _opened(path: Path, names: Sequence[str]) -> Archive:
     """Arrays of these names, and of names that may be misspelt options."""
+    key = None
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            wanted = (key for key in archive if key in names or _near_option(key))
-            return {key: archive[key] for key in wanted}
+            arrays = {}
+            for key in archive:
+                if key in names or _near_option(key):
+                    arrays[key] = archive[key]
+            return Archive(path, arrays, tuple(archive))
     except Exception as error:  # damaged archives raise errors of a dozen kinds
+        where = "" if key is None else f"array {key}: "
         raise DataError(
             f"{path} cannot be read as an .npz archive of plain arrays, as numpy.savez writes "
-            f"them ({type(error).__name__})"
+            f"them ({where}{type(error).__name__}: {error})"
         ) from error

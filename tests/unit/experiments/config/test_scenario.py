@@ -47,11 +47,11 @@ def table(**changes):
 def test_how_inputs_are_scaled_is_said_with_the_data():
     plain = scenario.from_table(table())
     assert plain.table()["data"] == {"dataset": "optdigits"}
-    assert plain.data.scaling == {"highest": None, "scaled": True}
-    for said in ({"highest": 1.0}, {"scaled": False}):
+    assert plain.data.scaling == {}
+    for said in ({"highest": 1.0}, {"scaled": False}, {"scaled": True}):
         found = scenario.from_table(table(data={"dataset": "./own"} | said), Path("/home"))
         assert found.table()["data"] == {"dataset": "/home/own"} | said
-        assert found.data.scaling == plain.data.scaling | said
+        assert found.data.scaling == said
 
 
 def test_the_scenarios_of_the_package_are_whole_and_name_known_methods():

@@ -88,7 +88,7 @@ def test_medmnist_with_several_labels_a_sample(tmp_path):
         ({"train_labels": np.zeros(12, dtype=int)}, r"train_labels must be \(samples, 1\)"),
         (
             {"val_images": np.zeros((6, 8, 8))},
-            r"all splits must agree in shape, got \(28, 28, 3\) with labels \(1,\), \(8, 8\) with",
+            r"validation and test inputs must agree in shape, got \(28, 28, 3\) and \(8, 8\) and",
         ),
     ],
 )

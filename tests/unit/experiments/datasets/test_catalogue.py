@@ -43,10 +43,11 @@ def test_how_values_are_scaled_is_for_files_of_your_own(tmp_path, write_npz, wri
     for name in ("optdigits", "mnist", "module:samples", tmp_path / "reviews.tsv"):
         with pytest.raises(DataError, match="highest and scaled are for an "):
             datasets.load(name, tmp_path, highest=255)
-    with pytest.raises(DataError, match="highest and scaled are for an "):
-        datasets.load("optdigits", scale=False)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'scale'"):
-        datasets.load(write_npz(tmp_path / "own.npz"), scale=False)
+    for name in ("optdigits", "nowhere", write_npz(tmp_path / "own.npz")):
+        with pytest.raises(DataError, match=r"'scale' is none of .*Did you mean 'scaled'\?"):
+            datasets.load(name, scale=False)
+        with pytest.raises(DataError, match="'channels' is none of the options highest, scaled"):
+            datasets.load(name, channels="last")
     own = datasets.load(write_idx(tmp_path / "own"), highest=510)
     assert own.inputs.max() < 0.51
 

@@ -7,9 +7,26 @@ from PIL import Image
 from torch.utils.data import TensorDataset
 
 from experiments import datasets
-from experiments.datasets import DataError
+from experiments.datasets import DataError, DataWarning
 
 X, Y = np.random.default_rng(0).random((6, 2, 3)), np.arange(6) % 2
+
+
+def test_tensors_of_numpy():
+    inputs = torch.rand(6, 3, requires_grad=True)
+    found = datasets.from_numpy(inputs, torch.arange(6.0) % 2, (inputs.bfloat16(), Y))
+    np.testing.assert_array_equal(found.inputs[:6], inputs.detach().numpy())
+    np.testing.assert_allclose(found.inputs[6:], found.inputs[:6], atol=0.01)
+    with pytest.raises(DataError, match=r"inputs must be a dense tensor, got torch\.sparse"):
+        datasets.from_numpy(inputs.detach().to_sparse(), Y)
+    with pytest.raises(DataError, match=r"\(training part\): inputs must be one array: .*grad"):
+        datasets.from_numpy([*inputs], Y)
+
+
+@pytest.mark.parametrize("writers", [[None, "a"] * 3, np.arange(6) / 2, np.full(6, np.nan)])
+def test_writers_are_whole_numbers_or_names(writers):
+    with pytest.raises(DataError, match=r"writers must be one whole number or name per sample"):
+        datasets.from_numpy(X, Y, writers=writers)
 
 
 def test_numpy():
@@ -17,7 +34,9 @@ def test_numpy():
     found = datasets.from_numpy(inputs, targets, (inputs[:2], targets[:2]), writers=[*"abcabcaa"])
     assert (found.num_native_test, found.input_shape, found.name) == (2, (3,), "arrays")
     assert found.writers.tolist() == [0, 1, 2, 0, 1, 2, 0, 0]
-    with pytest.raises(DataError, match="writers must be one per sample"):
+    with pytest.raises(
+        DataError, match=r"writers must be int64 of shape \(6,\), got int64 of shape \(2,\)"
+    ):
         datasets.from_numpy(inputs, targets, writers=[1, 2])
 
 
@@ -26,7 +45,7 @@ def test_numpy():
     [
         (((X, Y), (X, Y)), r"inputs and targets must be two arguments, .* got a tuple as inputs"),
         (([X[0], X[1, :1]], Y[:2]), "inputs must be one array, .* got a list whose parts differ"),
-        ((X, Y, X), r"samples must be a pair \(inputs, labels\), got a ndarray"),
+        ((X, Y, X), r"test samples must be a pair \(inputs, labels\), got a ndarray"),
         ((X, Y, (X,)), "got a tuple of length 1"),
     ],
 )
@@ -88,7 +107,10 @@ def test_samples_of_torch_may_have_further_parts():
     samples = [
         (image, label, "more") for image, label in (Pictures(4)[index] for index in range(4))
     ]
-    assert datasets.from_torch(samples).targets.tolist() == [0, 1, 0, 1]
+    with pytest.warns(DataWarning, match=r"\(training part\): .* only the first two parts") as told:
+        found = datasets.from_torch(samples)
+    assert found.targets.tolist() == [0, 1, 0, 1]
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_a_torch_data_set_has_no_columns_for_hugging_face():
@@ -145,6 +167,21 @@ def test_validation_samples_of_huggingface_are_training_samples_beside_a_test_se
     assert held.num_native_test == 3
 
 
+def test_other_splits_of_huggingface_are_told():
+    found = datasets.from_huggingface(Splits(train=table(4), dev=table(3)))
+    assert (len(found), found.num_native_test) == (7, 3)
+    with pytest.warns(DataWarning, match="splits that are not read: extra, more; test=SPLIT"):
+        found = datasets.from_huggingface(Splits(train=table(4), extra=table(3), more=table(3)))
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("convert", ["numpy", "torch", "huggingface"])
+def test_unknown_options_are_refused_before_anything_is_read(convert):
+    given = [None] * (1 + (convert == "numpy"))
+    with pytest.raises(DataError, match=r"'higest' is none of .*Did you mean 'highest'\?"):
+        getattr(datasets, f"from_{convert}")(*given, higest=255)
+
+
 def test_a_split_that_is_the_test_set_is_not_trained_on():
     hidden = Rows({**table(2).columns, "label": [-1, -1]})
     splits = Splits(train=table(4), validation=table(3), test=hidden)
@@ -192,6 +229,7 @@ def test_values_are_kept_or_divided_where_that_is_asked_for(convert):
         ([0.2, 0.9], "labels must be integers 0 to k - 1, got type float"),
         (["no", "yes"], "labels must be integers 0 to k - 1, got type <U"),
         ([None, 1], "labels must be integers 0 to k - 1, got type object"),
+        ([[1, 0], [0, 1]], [0, 1]),
         ([], "at least one sample"),
     ],
 )

@@ -24,8 +24,7 @@ def with_nan():
         (np.full((6, 2), np.inf), LABELS, "finite"),
         (INPUTS.astype(str), LABELS, "real numbers"),
         (INPUTS * 1j, LABELS, "real numbers"),
-        (INPUTS, LABELS.astype(float), r"integers 0 to k - 1, got type float64; .*astype\(int\)"),
-        (INPUTS, LABELS > 0, r"integers 0 to k - 1, got type bool; give `y.astype\(int\)`"),
+        (INPUTS, np.where(LABELS, LABELS, np.inf), "integers 0 to k - 1, got type float64"),
         (INPUTS, LABELS.astype(str), r"got type <U\d+; give `y.astype\(float\).astype\(int\)`"),
         (INPUTS, np.full(6, "cat"), r"got type <U3; number the labels .*return_inverse=True"),
         (INPUTS, LABELS + 0.5, r"got type float64; numbers to predict .* in Python"),
@@ -72,6 +71,36 @@ def test_parts_may_differ_in_type(kinds, highest):
     np.testing.assert_array_equal(found.inputs[6:], found.inputs[:6])
 
 
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [
+        (("u1", 255), ("f8", 1)),
+        (("f4", 1), ("i8", 255)),
+        (("u1", 255), ("u2", 65535)),
+        (("f8", 255), ("f8", 1)),
+    ],
+)
+def test_parts_of_different_scales_are_refused_unless_it_is_said_how_they_are_read(train, test):
+    first, second = ((INPUTS.round() * high).astype(kind)[:, None] for kind, high in (train, test))
+    parts = (first, LABELS), (second, LABELS)
+    message = (
+        rf"one scale, got training \w+ up to {train[1]}, test \w+ up to {test[1]}; .* highest="
+    )
+    with pytest.raises(DataError, match=message):
+        Dataset.from_arrays("both", *parts)
+    assert Dataset.from_arrays("both", *parts, scaled=False).inputs[6:].max() == test[1]
+    assert Dataset.from_arrays("both", *parts, highest=65535).inputs[:6].max() == train[1] / 65535
+
+
+def test_dark_parts_and_parts_without_a_scale_of_their_own_are_read_together():
+    dark = np.zeros((6, 2, 2), np.uint8)
+    whole = dark.copy()
+    whole[0, 0, 0] = 255
+    for kind in ("u1", "i8", "f4"):
+        found = Dataset.from_arrays("dark", (whole, LABELS), (dark.astype(kind), LABELS))
+        assert (found.inputs.max(), found.inputs[6:].max()) == (1, 0)
+
+
 def test_a_test_part_without_labels_is_told():
     with pytest.raises(DataError, match=r"\(test part\): all labels are -1, .*published without"):
         Dataset.from_arrays("hidden", (INPUTS, LABELS), (INPUTS, np.full(6, -1)))
@@ -85,8 +114,44 @@ def test_data_frames_are_read_column_by_column():
     np.testing.assert_array_equal(
         Dataset.from_arrays("frame", (narrow, LABELS)).inputs, found.inputs
     )
-    with pytest.raises(DataError, match=r"dataset 'frame': column 'smoker' .* real numbers, got"):
+    with pytest.raises(
+        DataError, match=r"'frame' \(training part\): column 'smoker' .* real numbers"
+    ):
         Dataset.from_arrays("frame", (frame.astype({"smoker": str}), LABELS))
+
+
+def test_columns_of_test_frames_are_in_the_order_of_training():
+    frame = pd.DataFrame({"a": INPUTS[:, 0], "b": INPUTS[:, 1]})
+    labels = pd.DataFrame({"x": LABELS > 0, "y": LABELS > 1})
+    test = frame[["b", "a"]], labels[["y", "x"]]
+    found = Dataset.from_arrays("frame", (frame, labels), test)
+    np.testing.assert_array_equal(found.inputs[6:], found.inputs[:6])
+    np.testing.assert_array_equal(found.targets[6:], found.targets[:6])
+    for others in ((frame.rename(columns={"a": "c"}), labels), (frame, labels[["y"]].assign(z=0))):
+        with pytest.raises(
+            DataError, match=r"\(test part\): .* columns of the training .*, got \["
+        ):
+            Dataset.from_arrays("frame", (frame, labels), others)
+    numbered = Dataset.from_arrays("frame", (frame, labels), (frame.to_numpy(), labels))
+    np.testing.assert_array_equal(numbered.inputs, found.inputs)
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_one_hot_rows_are_classes_where_each_row_of_all_parts_is_one(kind):
+    rows = np.eye(4)[LABELS].astype(kind)
+    found = Dataset.from_arrays("rows", (INPUTS, rows), (INPUTS, rows[::-1]))
+    assert (found.label_sets, found.num_classes) == (None, 4)
+    assert found.targets.tolist() == [*LABELS, *LABELS[::-1]]
+    several = rows.copy()
+    several[5, 0] = 1
+    found = Dataset.from_arrays("rows", (INPUTS, rows), (INPUTS, several))
+    np.testing.assert_array_equal(found.labelled(found.targets), np.concatenate([rows, several]))
+
+
+@pytest.mark.parametrize("labels", [LABELS.astype(float), LABELS > 0, (LABELS > 0)[:, None]])
+def test_whole_labels_of_any_type_are_classes(labels):
+    found = Dataset.from_arrays("whole", (INPUTS, labels))
+    assert found.targets.tolist() == labels.astype(int).ravel().tolist()
 
 
 def test_a_class_may_have_no_sample_where_the_number_of_classes_is_given():
@@ -236,3 +301,21 @@ def test_masked_arrays_are_refused():
     masked = np.ma.masked_array(np.zeros((2, 2)), mask=[[1, 0], [0, 0]])
     with pytest.raises(DataError, match="must not be masked"):
         Dataset.from_arrays("masked", (masked, np.array([0, 1])))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_classes": "3"}, "num_classes must be a whole number, at least 1, got '3'"),
+        ({"num_classes": 0}, "num_classes must be a whole number, at least 1, got 0"),
+        ({"writers": LABELS.astype(float)}, r"writers must be int64 of shape \(6,\), got float64"),
+        ({"label_sets": np.eye(3)}, r"label_sets must be bool of shape \(3, 3\), got float64"),
+        ({"label_sets": np.ones((2, 4), bool)}, r"shape \(3, 4\), got bool of shape \(2, 4\)"),
+    ],
+)
+def test_a_data_set_of_other_attributes_is_refused(changes, message):
+    arrays = {"inputs": INPUTS.astype(np.float32), "targets": LABELS.astype(np.int64)}
+    with pytest.raises(DataError, match=message):
+        Dataset(**{"name": "odd", "num_classes": 3} | arrays | changes)
+    with pytest.raises(DataError, match="num_classes must be a whole number, at least 1, got 0"):
+        Dataset.from_arrays("odd", (INPUTS, LABELS), num_classes=0)

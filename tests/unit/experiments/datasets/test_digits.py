@@ -2,6 +2,7 @@
 
 import bz2
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -214,3 +215,38 @@ def test_the_list_says_which_domains_are_not_there(tmp_path):
     listed = {info.name: info for info in datasets.available(tmp_path)}
     assert (listed["digits-five"].lacks, listed["digits-five"].gap) == ((), "")
     assert listed["tissuemnist"].gap == "tissuemnist"
+
+
+def own(labels, **changes):
+    inputs = np.linspace(0, 1, 2 * len(labels)).reshape(-1, 2)
+    return replace(datasets.from_numpy(inputs, labels), **changes)
+
+
+def test_joined_domains_keep_writers_and_sets_of_labels():
+    first = own(np.array([[0, 1], [1, 1], [0, 0]]), writers=np.array([7, 5, 7]), num_native_test=1)
+    other = own(np.array([[1, 0], [1, 1]]), writers=np.array([7, 7]))
+    both = datasets.joined("both", {"a": first, "b": other})
+    rows = [[0, 1], [1, 1], [1, 0], [1, 1], [0, 0]]
+    assert both.labelled(both.targets).tolist() == rows
+    assert (both.num_outputs, both.num_classes, both.num_native_test) == (2, 4, 1)
+    assert both.writers.tolist() == [1, 0, 2, 2, 1]
+    assert both.domains.tolist() == [0, 0, 1, 1, 0]
+
+
+def test_data_sets_that_cannot_be_joined():
+    plain = own(np.arange(4) % 2)
+    wrote = replace(plain, writers=np.arange(4))
+    inner = datasets.joined("inner", {"x": plain, "y": plain})
+    refused = {
+        r"a mapping from names to data sets, at least one, got a list": [plain, plain],
+        r"at least one, got none": {},
+        r"writers, or none, got none of b; dataclasses\.replace": {"a": wrote, "b": plain},
+        r"domain 'a' has domains of its own, x, y; join these": {"a": inner, "b": plain},
+        r"agree in input shape and number of classes or labels, got a Dataset": {
+            "a": plain,
+            "b": own(np.array([[0, 1], [1, 1]])),
+        },
+    }
+    for message, parts in refused.items():
+        with pytest.raises(DataError, match=message):
+            datasets.joined("j", parts)

@@ -6,7 +6,7 @@ from scipy.io import savemat
 from scipy.sparse import csc_array
 
 from experiments import datasets
-from experiments.datasets import DataError
+from experiments.datasets import DataError, DataWarning
 
 X = np.random.default_rng(0).random((22, 5))
 COUNTED = np.arange(22) % 10 + 1
@@ -25,17 +25,38 @@ def test_samples_are_rows_of_x(tmp_path, name):
     assert (own.num_native_test, own.num_classes) == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("y", "targets"),
-    [
-        (COUNTED.astype(float), COUNTED % 10),
-        (COUNTED.astype(np.uint8)[:, None], COUNTED % 10),
-        (np.arange(22) % 11, np.arange(22) % 11),
-        (np.eye(11)[np.arange(22) % 11], np.arange(22) % 11),
-    ],
-)
-def test_a_label_of_ten_is_a_zero_only_where_labels_are_one_to_ten(tmp_path, y, targets):
-    assert saved(tmp_path, X, y).targets.tolist() == targets.tolist()
+@pytest.mark.parametrize("y", [COUNTED.astype(float), COUNTED.astype(np.uint8)[:, None]])
+def test_classes_of_ones_own_are_not_taken_for_digits(tmp_path, y):
+    with pytest.raises(DataError, match=r"classes are counted from 0: give `y - 1`"):
+        saved(tmp_path, X, y)
+
+
+@pytest.mark.parametrize("y", [np.arange(22) % 11, np.eye(11)[np.arange(22) % 11]])
+def test_eleven_classes(tmp_path, y):
+    assert saved(tmp_path, X, y).targets.tolist() == (np.arange(22) % 11).tolist()
+
+
+def test_a_label_of_ten_is_no_zero_beside_labels_of_zero(tmp_path):
+    images = X.reshape(-1, 1, 1, 5)
+    savemat(tmp_path / "usps_28x28.mat", {"X": images, "y": COUNTED})
+    digits = datasets.load("usps", tmp_path)
+    assert digits.targets.tolist() == (COUNTED % 10).tolist()
+    savemat(tmp_path / "usps_28x28.mat", {"X": images, "y": np.arange(22) % 11})
+    with pytest.raises(DataError, match=r"labels must be 0 to 9, got 10"):
+        datasets.load("usps", tmp_path)
+
+
+@pytest.mark.parametrize(("x", "y"), [("Xtest", "ytest"), ("X_test", "y_test")])
+def test_test_samples_beside_x_and_y(tmp_path, x, y):
+    labels = np.arange(22) % 3
+    savemat(tmp_path / "own.mat", {"X": X, "y": labels, x: X[:4], y: labels[:4]})
+    own = datasets.load("own", tmp_path)
+    assert (len(own), own.num_native_test) == (26, 4)
+    savemat(tmp_path / "own.mat", {"X": X, "y": labels, "Xval": X, x: X[:4]})
+    with pytest.warns(
+        DataWarning, match=rf"own\.mat holds arrays that are not read: {x}, Xval|Xval"
+    ):
+        assert len(datasets.load("own", tmp_path)) == 22
 
 
 def test_rows_of_zeros_and_ones_are_labels_unless_they_are_one_hot(tmp_path):

@@ -4,9 +4,10 @@ import io
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from experiments import datasets
-from experiments.datasets import DataError
+from experiments.datasets import DataError, DataWarning
 
 BARE = io.BytesIO()
 np.save(BARE, np.arange(3))
@@ -44,7 +45,9 @@ def test_validation_samples_are_training_samples_beside_a_test_set(tmp_path, wri
     without = {"x_test": None, "y_test": None}
     assert datasets.load(write_npz(tmp_path / "own.npz", **more, **without)).num_native_test == 3
     more["x_val"] = more["x_val"][:, 1:]
-    with pytest.raises(DataError, match="samples of all splits must agree in shape"):
+    with pytest.raises(
+        DataError, match="training and validation and test inputs must agree in shape"
+    ):
         datasets.load(write_npz(tmp_path / "own.npz", **more))
 
 
@@ -67,7 +70,7 @@ def test_a_damaged_member_of_an_archive(tmp_path, write_npz):
 
 def test_pickled_objects_are_never_loaded(tmp_path, write_npz):
     path = write_npz(tmp_path / "own.npz", x_train=np.array([{}] * 12, dtype=object))
-    with pytest.raises(DataError, match="plain arrays"):
+    with pytest.raises(DataError, match=r"plain arrays.* \(array x_train: ValueError: Object"):
         datasets.load(path)
 
 
@@ -91,6 +94,95 @@ def test_rows_of_zeros_and_ones_are_labels(tmp_path, write_npz):
     both = np.concatenate([train, test])
     np.testing.assert_array_equal(read.labelled(read.targets), both)
     assert (read.num_outputs, read.num_classes) == (3, len(np.unique(both, axis=0)))
-    for wrong in ({"y_test": test + 1}, {"y_test": test[:, :2]}):
-        with pytest.raises(DataError, match="labels must be rows of 0 and 1, as many in each part"):
-            datasets.load(write_npz(tmp_path / "own.npz", **{"y_train": train, **wrong}))
+    for wrong, got in (
+        (test + 1, r"got 2 among rows of shape \(6, 3\)"),
+        (test[:, :2], "got rows"),
+    ):
+        message = rf"\(test part\): labels must be rows of 0 and 1, .* \(samples, 3\) .*{got}"
+        with pytest.raises(DataError, match=message):
+            datasets.load(write_npz(tmp_path / "own.npz", y_train=train, y_test=wrong))
+
+
+def test_arrays_without_a_part_in_their_name_are_those_of_training(tmp_path, write_npz):
+    named = {"x_train": None, "y_train": None, "x": np.full((4, 5, 4), 255, np.uint8)}
+    found = datasets.load(write_npz(tmp_path / "own.npz", **named, y=np.arange(4) % 3))
+    assert (len(found), found.num_native_test) == (10, 6)
+
+
+@pytest.mark.parametrize("ending", ["val", "valid", "validation", "dev"])
+def test_names_of_validation_arrays(tmp_path, ending, write_npz):
+    more = {f"x_{ending}": np.zeros((3, 5, 4), np.uint8), f"y_{ending}": np.arange(3)}
+    found = datasets.load(write_npz(tmp_path / "own.npz", **more))
+    assert (len(found), found.num_native_test) == (21, 6)
+
+
+@pytest.mark.parametrize("others", [("X_test2", "Y_test2"), ("x", "y"), ("x_dev", "x_val")])
+def test_arrays_that_may_be_samples_and_are_not_read_are_told(tmp_path, others, write_npz):
+    held = {"id_train": np.arange(12), "x_val": np.zeros((3, 5, 4), np.uint8)}
+    path = write_npz(tmp_path / "own.npz", y_val=np.arange(3), **dict.fromkeys(others, 0) | held)
+    unread = ", ".join(name for name in others if name not in held)
+    with pytest.warns(DataWarning, match=rf"own\.npz holds arrays .* not read: {unread}; ") as told:
+        datasets.load(path)
+    assert [one.filename for one in told] == [__file__]
+
+
+def test_what_an_archive_without_samples_holds_is_told(tmp_path, images):
+    path = tmp_path / "own.npz"
+    np.savez(path, X_train=images(3), Y_train=np.arange(3))
+    with pytest.raises(DataError, match=r"lacks x_train, and holds X_train, Y_train$"):
+        datasets.load(path)
+
+
+def test_what_is_given_counts_more_than_what_an_archive_says(tmp_path, write_npz):
+    kept = write_npz(tmp_path / "own.npz", scaled=False)
+    assert datasets.load(kept).inputs.max() > 1
+    assert datasets.load(kept, scaled=True).inputs.max() <= 1
+    assert datasets.load(kept, highest=510).inputs.max() <= 0.5
+    divided = write_npz(tmp_path / "own.npz", highest=510)
+    assert datasets.load(divided, scaled=True).inputs.max() <= 0.5
+    assert datasets.load(divided, scaled=False).inputs.max() > 1
+
+
+def test_parts_of_an_archive_have_one_scale(tmp_path, write_npz):
+    more = {"x_val": np.ones((3, 5, 4)), "y_val": np.arange(3)}
+    with pytest.raises(DataError, match=r"training uint8 up to \d+, validation float64 up to 1, "):
+        datasets.load(write_npz(tmp_path / "own.npz", **more))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "got"),
+    [([], "none"), ([(5, 4), (5, 4), (4, 4)], r"\(3, 4, 5\) and, of image 2, \(3, 4, 4\)")],
+)
+def test_jpeg_images_agree_in_shape(tmp_path, sizes, got):
+    content = []
+    for size in sizes:
+        Image.new("RGB", size).save(file := io.BytesIO(), "JPEG")
+        content.append(file.getvalue())
+    arrays = {
+        "jpeg": np.frombuffer(b"".join(content), np.uint8),
+        "offsets": np.cumsum([0, *map(len, content)]),
+        "label": np.arange(len(sizes)) % 2,
+        "is_train": np.ones(len(sizes), bool),
+    }
+    np.savez(tmp_path / "own.npz", **arrays)
+    with pytest.raises(DataError, match=rf"images must agree in shape, at least one, got {got}"):
+        datasets.load(tmp_path / "own.npz")
+
+
+def test_writers_of_an_archive(tmp_path, write_npz):
+    path = write_npz(tmp_path / "own.npz")
+
+    def load(train, test, key="writer"):
+        np.savez(tmp_path / "own_train_writers.npz", **{key: train})
+        np.savez(tmp_path / "own_test_writers.npz", **{key: test})
+        return datasets.load(path).writers.tolist()
+
+    assert load(np.arange(12) * 2, np.arange(6.0)) == [*range(0, 24, 2), *range(6)]
+    assert load(np.array([*"abcabcabcabc"]), np.array([*"ccddaa"]))[10:] == [1, 2, 2, 2, 3, 3, 0, 0]
+    with pytest.raises(DataError, match=r"writers must be one whole number or name per sample"):
+        load(np.arange(12) / 2, np.arange(6))
+    with pytest.raises(DataError, match=r"own_train_writers\.npz must hold writer, got writers"):
+        load(np.arange(12), np.arange(6), "writers")
+    (tmp_path / "own_test_writers.npz").unlink()
+    with pytest.raises(DataError, match=r"lacks own_test_writers\.npz, the writers of the other"):
+        datasets.load(path)
