@@ -26,7 +26,7 @@ def pixels_of(image: Any) -> NDArray[Any]:  # noqa: ANN401 - Pillow may not be i
     with a warning (`experiments.datasets.DataWarning`) where a pixel is not opaque.
 
     Args:
-        image: a `PIL.Image.Image`.
+        image: an image of Pillow.
 
     Returns:
         (1, height, width) or (3, height, width) uint8; of grey images with more bits uint16, int32

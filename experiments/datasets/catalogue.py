@@ -66,8 +66,9 @@ def load(
 
     A name is searched in `data_dir`, then in the directory of the environment variable BCFL_DATA,
     then in /usr/share/datasets: known names at the places of their official files, all others as a
-    file `NAME.npz`, `.jsonl.gz`, `.tsv.gz`, `.mat` or `.zip`, or as a folder `NAME` of IDX files,
-    batches of CIFAR-10, JSON files of LEAF, reviews, images by class, or with one `.npz` file.
+    file `NAME.npz`, `.jsonl`, `.jsonl.gz`, `.tsv`, `.tsv.gz`, `.mat` or `.zip`, or as a folder
+    `NAME` of IDX files, batches of CIFAR-10, JSON files of LEAF, reviews, images by class, or with
+    one `.npz` file.
     `optdigits` is part of scikit-learn, and `rendered-digits` are drawn.
 
     Args:
@@ -85,6 +86,7 @@ def load(
         DataError: the data set is not found (the message lists the searched directories), the data
             directory does not exist, the files are corrupt, or `highest` or `scaled` is given for a
             data set that has a scale of its own.
+        TypeError: `name` is neither text nor a path, or `data_dir` no path.
         UnknownObjectError: `module:object` cannot be imported, or is of another kind.
 
     Example:
@@ -112,12 +114,9 @@ def located(
     """
     check_options(str(name), scaling, SCALING)
     places = _places(data_dir)
-    if isinstance(name, Path):
-        return partial(load_path, _plain_name(name), name.expanduser(), **scaling)
-    check_name("data set", name)
-    if os.sep in name or name.endswith(".npz"):
-        path = Path(name).expanduser()
+    if (path := _as_path(name)) is not None:
         return partial(load_path, _plain_name(path), path, **scaling)
+    name = str(name)
     if name in BUILT_IN:
         return _as_it_is(BUILT_IN[name].load, name, scaling)
     for place in places:
@@ -130,6 +129,17 @@ def located(
     if reference is not None:
         return _as_it_is(partial(_of_reference, reference), name, scaling)
     raise DataError(_not_found(name, places))
+
+
+def _as_path(name: str | Path) -> Path | None:
+    """The path that is given in place of a name; None if it is a name."""
+    if not isinstance(name, Path):
+        check_name("data set", name)
+        if not name:
+            raise DataError("name must be that of a data set, or a path, got ''")
+        if os.sep not in name and not name.endswith(".npz"):
+            return None
+    return Path(name).expanduser()
 
 
 def _as_it_is(load: Callable[[], Dataset], name: str, scaling: Scaling) -> Callable[[], Dataset]:

@@ -82,6 +82,10 @@ def _records(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 def _pickled(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     with path.open("rb") as file:
         batch = _ArraysOnly(file, encoding="bytes").load()
+    missing = [key.decode() for key in (b"data", b"labels") if key not in batch]
+    if missing:
+        held = [key.decode() if isinstance(key, bytes) else key for key in batch]
+        raise ValueError(f"it lacks {' and '.join(missing)}, and holds {', '.join(held)}")
     images, labels = np.asarray(batch[b"data"]), np.asarray(batch[b"labels"])
     if images.dtype != np.uint8 or images.ndim != 2 or len(images) != len(labels):
         raise ValueError(f"data must be (samples, 3072) uint8, got {images.shape} {images.dtype}")

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
+from zipfile import is_zipfile
 
 from experiments.datasets.arrays import Scaling, is_stated
 from experiments.datasets.cifar import holds_cifar, load_cifar
 from experiments.datasets.dataset import DataError, Dataset
 from experiments.datasets.idx import holds_idx, load_idx
 from experiments.datasets.images import from_folder, holds_images, holds_lists, load_lists
-from experiments.datasets.leaf import holds_leaf, load_leaf
+from experiments.datasets.leaf import half_leaf, holds_leaf, load_leaf
 from experiments.datasets.mat import USPS, load_libsvm, load_mat
 from experiments.datasets.npz import holds_samples, load_npz
 from experiments.datasets.omniglot import holds_omniglot, load_omniglot
@@ -85,12 +86,9 @@ def load_path(
     found = readable(path)
     form = None if found is None else _format(found)
     if found is None or form is None:
-        problem = "holds neither" if path.is_dir() else "is neither" if path.exists() else ""
-        shown = f"{problem} IDX files nor one .npz file nor another known format"
         raise DataError(
-            f"{path} {shown if problem else 'does not exist'}; give an .npz or .mat file, or a "
-            "folder of IDX files, of batches of CIFAR-10, of JSON files of LEAF, of reviews, or of "
-            "images by class"
+            f"{path} {_problem(path)}; give an .npz or .mat file, or a folder of IDX files, of "
+            "batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by class"
         )
     if is_stated(scaling) and not form.is_scaled:
         raise DataError(f"{found}: {NO_SCALING}")
@@ -101,6 +99,22 @@ def load_path(
             f"{found}: {name} has {num_classes} classes, got {dataset.num_outputs} {kind}"
         )
     return dataset
+
+
+def _problem(path: Path) -> str:
+    """What a path is that cannot be read, in words."""
+    if not path.exists():
+        return "does not exist"
+    if path.is_file():
+        if path.suffix != ".zip":
+            return "is of no known format"
+        return f"is {'an' if is_zipfile(path) else 'a damaged'} archive without images of Omniglot"
+    archives = [one.name for one in sorted(path.glob("*.npz"))]
+    if archives:
+        return f"holds {len(archives)} .npz files, of which the path of one is to be given"
+    if any(path.glob("emnist-*-ubyte*")):
+        return f"holds files of EMNIST, which load('emnist-letters', {str(path)!r}) and others read"
+    return half_leaf(path).removeprefix(f"{path} ") or "holds no known format"
 
 
 def named_files(folder: Path) -> list[tuple[str, Path]]:

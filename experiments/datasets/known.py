@@ -132,7 +132,7 @@ def _published(published: Published, paths: tuple[str, ...], hint: str) -> Known
 def _emnist(split: str) -> KnownDataset:
     return KnownDataset(
         description=EMNIST[split].description,
-        paths=("emnist", "EMNIST/raw", "emnist/gzip", "gzip"),
+        paths=("emnist", "EMNIST/raw", "emnist/gzip", "gzip", "."),
         hint=f"put emnist-{split}-train-images-idx3-ubyte.gz and its three siblings into "
         "DATA_DIR/emnist",
         holds=partial(holds_idx, stems=emnist_stems(split)),

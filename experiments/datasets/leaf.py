@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import DataError, Dataset, whole_labels
 from experiments.datasets.texts import sentiment, word_numbers, word_vectors
 
 PARTS = (
@@ -22,6 +22,10 @@ PARTS = (
 )
 FEMNIST_CLASSES = 62
 FEMNIST_SHAPE = (1, 28, 28)
+KEYS = (b'"users"', b'"user_data"', b'"num_samples"')
+"""One of them is near the beginning of a file of LEAF."""
+BEGINNING = 4096
+"""Bytes of the beginning."""
 TEXT = 4
 """Place of the text among the fields of a tweet."""
 
@@ -32,12 +36,16 @@ def holds_leaf(folder: Path) -> bool:
 
 
 def half_leaf(folder: Path) -> str:
-    """Which of `train` and `test` a folder lacks, in words, where it has the other one."""
-    for names in PARTS[:2]:
-        lacking = [name for name in names if name and not any((folder / name).glob("*.json"))]
-        if len(lacking) == 1 and _parts(folder) is None:
-            (other,) = set(names) - set(lacking)
-            return f"{folder} has JSON files in {other}, but none in {lacking[0]}"
+    """What a folder with JSON files in one of its parts lacks of LEAF, in words."""
+    for names in PARTS if _parts(folder) is None else ():
+        wanted = [name for name in names if name]
+        found = [name for name in wanted if any((folder / name).glob("*.json"))]
+        odd = [name for name in found if not _is_leaf(folder / name)]
+        if odd:
+            return f"{folder} has JSON files in {odd[0]}, but none of LEAF, with user_data"
+        if found:
+            (other,) = set(wanted) - set(found)
+            return f"{folder} has JSON files in {found[0]}, but none in {other}"
     return ""
 
 
@@ -68,7 +76,7 @@ def load_leaf(name: str, folder: Path) -> Dataset:
         folder: folder of LEAF with `train` and `test`, or `all_data`, or with `data` that has them.
 
     Raises:
-        DataError: a file is missing or corrupt.
+        DataError: a file is missing or corrupt, or of another data set.
     """
     samples = read_users(folder)
     return _of_tweets(name, samples, word_numbers) if _is_text(samples) else _femnist(name, samples)
@@ -117,18 +125,25 @@ def read_users(folder: Path) -> Samples:
             labels.extend(y)
             writers += [number] * len(y)
         sizes.append(len(labels) - before)
+    if not labels:
+        raise DataError(f"{folder} holds no samples")
     num_test = sizes[1] if len(sizes) > 1 else 0
     return Samples(inputs, labels, np.array(writers, dtype=np.int64), num_test, folder)
 
 
 def _femnist(name: str, samples: Samples) -> Dataset:
     try:
-        images = np.asarray(samples.inputs, dtype=np.float32).reshape(-1, *FEMNIST_SHAPE)
-        targets = np.asarray(samples.labels, dtype=np.int64)
+        images = np.asarray(samples.inputs, dtype=np.float32)
+        if images.shape[1:] != (784,):
+            raise ValueError(f"got shape {images.shape[1:]}")
+        targets = whole_labels(np.asarray(samples.labels))
     except (ValueError, TypeError) as error:
         raise DataError(
-            f"{samples.source}: images must be lists of 784 numbers: {error}"
+            f"{samples.source}: inputs must be lists of 784 numbers, as of FEMNIST, or tweets, as "
+            f"of Sent140; other data sets of LEAF are not read: {error}"
         ) from error
+    if targets.dtype.kind not in "iu":
+        raise DataError(f"{samples.source}: labels must be whole numbers, as of FEMNIST")
     if images.size and not (images.min() >= 0 and images.max() <= 1):
         raise DataError(
             f"{samples.source}: pixels must be 0 to 1, as LEAF writes them, got {images.min():g} "
@@ -136,8 +151,8 @@ def _femnist(name: str, samples: Samples) -> Dataset:
         )
     return Dataset(
         name=name,
-        inputs=images,
-        targets=targets,
+        inputs=images.reshape(-1, *FEMNIST_SHAPE),
+        targets=targets.astype(np.int64),
         num_classes=FEMNIST_CLASSES,
         num_native_test=samples.num_native_test,
         source=f"LEAF files in {samples.source}",
@@ -171,9 +186,19 @@ def _is_text(samples: Samples) -> bool:
 def _parts(folder: Path) -> list[Path] | None:
     for names in PARTS:
         folders = [folder / name for name in names if name is not None]
-        if all(any(path.glob("*.json")) for path in folders):
+        if all(map(_is_leaf, folders)):
             return folders
     return None
+
+
+def _is_leaf(folder: Path) -> bool:
+    """Whether a folder has a JSON file that begins as those of LEAF."""
+    for path in sorted(folder.glob("*.json")):
+        with path.open("rb") as file:
+            head = file.read(BEGINNING)
+        if any(key in head for key in KEYS):
+            return True
+    return False
 
 
 def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
@@ -187,6 +212,9 @@ def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
             raise DataError(
                 f"{path} must be a JSON file of LEAF with user_data: {error}"
             ) from error
+        odd = next((user for user, pair in by_user.items() if set(map(type, pair)) != {list}), None)
+        if odd is not None:
+            raise DataError(f"{path}: x and y of user {odd!r} must be lists")
         _check_stated(path, content, {user: len(y) for user, (_, y) in by_user.items()})
         for user, (x, y) in by_user.items():
             if len(x) != len(y):

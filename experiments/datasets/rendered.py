@@ -29,7 +29,7 @@ def rendered_digits(samples: int = 5_000, seed: int = 0) -> Dataset:
     set.
 
     Args:
-        samples: number of images, at least 60.
+        samples: number of images.
         seed: seed of everything that is random.
 
     Returns:

@@ -84,9 +84,13 @@ def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Datase
     if not reviews:
         raise DataError(f"{path} holds no reviews")
     domains = sorted({review.domain for review in reviews})
+    try:
+        inputs = _terms([review.text for review in reviews], features)
+    except ValueError as error:  # of scikit-learn, where no text has a word
+        raise DataError(f"{path}: reviews must have words of two letters or more") from error
     return Dataset(
         name=name,
-        inputs=_terms([review.text for review in reviews], features),
+        inputs=inputs,
         targets=np.array([review.label for review in reviews], dtype=np.int64),
         num_classes=len(LABELS),
         source=f"{features} terms of {path}",
@@ -130,16 +134,18 @@ def load_tweets(name: str, path: Path) -> Dataset:
     Raises:
         DataError: the file is corrupt.
     """
-    lines = _text(path, "latin-1" if path.suffix == ".csv" else "utf-8")
+    lines = _text(path, "latin-1" if path.suffix == ".csv" else "utf-8-sig")
     if path.suffix == ".csv":
-        read = [row for row in csv.reader(io.StringIO(lines)) if row]
+        try:
+            read = [row for row in csv.reader(io.StringIO(lines)) if row]
+        except csv.Error as error:
+            raise DataError(f"{path} cannot be read: {error}") from error
         odd = next((number for number, row in enumerate(read, start=1) if len(row) != 6), None)
         if odd is not None:
             raise DataError(f"{path}, tweet {odd}: must have 6 fields, got {len(read[odd - 1])}")
         rows = [(row[0], row[5], row[4]) for row in read]
     else:
-        parts = (line.partition("\t") for line in lines.split("\n") if line)
-        rows = [(label, text, "") for label, _, text in parts]
+        rows = _labelled(path, lines)
     users = sorted({user for *_, user in rows})
     numbers = {user: number for number, user in enumerate(users)}
     return Dataset(
@@ -150,6 +156,31 @@ def load_tweets(name: str, path: Path) -> Dataset:
         source=str(path),
         writers=np.array([numbers[user] for *_, user in rows]) if len(users) > 1 else None,
     )
+
+
+def _labelled(path: Path, lines: str) -> list[tuple[str, str, str]]:
+    """Label, text and no user of lines `label<TAB>text`."""
+    rows = []
+    for number, line in enumerate(lines.split("\n"), start=1):
+        label, tab, text = line.partition("\t")
+        if line.strip() and not tab:
+            raise DataError(f"{path}, line {number}: must be label<TAB>text, got {line!r:.80}")
+        if tab:
+            rows.append((label, text, ""))
+    if rows and all(_is_number(field) for _, text, _ in rows for field in text.split("\t")):
+        raise DataError(
+            f"{path} must have lines label<TAB>text, got numbers alone; save a table as an .npz "
+            "file with x_train and y_train"
+        )
+    return rows
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def sentiment(label: object, path: Path) -> int:
@@ -163,41 +194,40 @@ def sentiment(label: object, path: Path) -> int:
     return int(str(label) != "0")
 
 
-def word_numbers(
-    texts: Sequence[str], length: int = LENGTH, words: int = WORDS
-) -> NDArray[np.float32]:
-    """Texts as hashed word numbers, for networks that begin with an embedding.
+def word_numbers(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Texts as the numbers of their first 25 words, for networks that begin with an embedding.
+
+    Words are hashed to 1 to 9,999; shorter texts end with zeros.
 
     Args:
         texts: one text per sample, in lower or upper case alike.
-        length: words of a text that are kept, from its beginning; shorter ones end with zeros.
-        words: words are hashed to the numbers 1 to `words` - 1.
 
     Returns:
-        (samples, length) whole numbers, float32.
+        (samples, 25) whole numbers, float32.
     """
     from sklearn.utils import murmurhash3_32
 
-    numbers = np.zeros((len(texts), length), dtype=np.float32)
+    numbers = np.zeros((len(texts), LENGTH), dtype=np.float32)
     known: dict[str, int] = {}
     for row, text in zip(numbers, texts, strict=True):
-        for place, word in enumerate(WORD.findall(text.lower())[:length]):
+        for place, word in enumerate(WORD.findall(text.lower())[:LENGTH]):
             if word not in known:
-                known[word] = 1 + murmurhash3_32(word, positive=True) % (words - 1)
+                known[word] = 1 + murmurhash3_32(word, positive=True) % (WORDS - 1)
             row[place] = known[word]
     return numbers
 
 
-def word_vectors(texts: Sequence[str], path: Path, length: int = LENGTH) -> NDArray[np.float32]:
-    """Texts as sequences of pretrained vectors; words without one are left out.
+def word_vectors(texts: Sequence[str], path: Path) -> NDArray[np.float32]:
+    """Texts as sequences of 25 pretrained vectors; words without one are left out.
+
+    Shorter texts end with zeros.
 
     Args:
         texts: one text per sample.
         path: file of lines `word number number ...`, as of GloVe (Pennington et al., 2014).
-        length: vectors of a text that are kept, from its beginning; shorter ones end with zeros.
 
     Returns:
-        (samples, length, features) float32.
+        (samples, 25, features) float32.
 
     Raises:
         DataError: the file is corrupt, or has none of the words.
@@ -207,9 +237,9 @@ def word_vectors(texts: Sequence[str], path: Path, length: int = LENGTH) -> NDAr
     if not vectors:
         raise DataError(f"{path} has vectors for none of the words")
     features = len(next(iter(vectors.values())))
-    sequences = np.zeros((len(texts), length, features), dtype=np.float32)
+    sequences = np.zeros((len(texts), LENGTH, features), dtype=np.float32)
     for sequence, words in zip(sequences, wanted, strict=True):
-        found = [vectors[word] for word in words if word in vectors][:length]
+        found = [vectors[word] for word in words if word in vectors][:LENGTH]
         if found:
             sequence[: len(found)] = found
     return sequences
@@ -248,7 +278,10 @@ def _of_lines(path: Path) -> Iterable[_Review]:
     for number, line in enumerate(_text(path).rstrip("\n").split("\n"), start=1):
         try:
             entry = json.loads(line)
-            yield _Review(str(entry["domain"]), str(entry["text"]), sentiment(entry["label"], path))
+            domain, text = entry["domain"], entry["text"]
+            if domain is None or not isinstance(text, str):
+                raise TypeError(f"got domain {domain!r} and text {text!r:.80}")
+            yield _Review(str(domain), text, sentiment(entry["label"], path))
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path}, line {number}: must be a JSON object of domain, label and text: {error}"
@@ -288,7 +321,7 @@ def _of_counts(path: Path, content: str, kind: str) -> list[str]:
     return texts
 
 
-def _text(path: Path, encoding: str = "utf-8") -> str:
+def _text(path: Path, encoding: str = "utf-8-sig") -> str:
     try:
         content = path.read_bytes()
         return (gzip.decompress(content) if path.suffix == ".gz" else content).decode(encoding)

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -192,3 +193,27 @@ def test_a_folder_or_file_in_the_working_directory_is_told_with_its_path(tmp_pat
         datasets.load("pictures")
     with pytest.raises(DataError, match=r"the file of that name .* by its path: \./table\.mat$"):
         datasets.load("table.mat")
+
+
+def test_an_empty_name(tmp_path, write_npz):
+    write_npz(tmp_path / "own.npz")
+    with pytest.raises(DataError, match=r"name must be that of a data set, or a path, got ''"):
+        datasets.load("", data_dir=tmp_path)
+
+
+def test_what_cannot_be_read_is_said_of_files_and_folders(tmp_path, write_npz):
+    for name in "ab":
+        write_npz(tmp_path / "two" / f"{name}.npz")
+    (tmp_path / "cut.zip").write_bytes(b"PK")
+    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
+        archive.writestr("a/1.png", b"")
+    (tmp_path / "table.csv").touch()
+    said = {
+        "two": r"holds 2 \.npz files, of which the path of one",
+        "cut.zip": r"is a damaged archive without images of Omniglot",
+        "own.zip": r"is an archive without images of Omniglot",
+        "table.csv": r"is of no known format",
+    }
+    for name, message in said.items():
+        with pytest.raises(DataError, match=message):
+            datasets.load(tmp_path / name)

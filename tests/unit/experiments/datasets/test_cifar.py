@@ -97,3 +97,10 @@ def test_pickles_that_would_run_code_are_refused(written, tmp_path, monkeypatch)
     with pytest.raises(DataError, match="mkdir, not only arrays"):
         datasets.load(written)
     assert not (tmp_path / "harm").exists()
+
+
+def test_a_batch_of_cifar_100_is_told_by_what_it_lacks(tmp_path):
+    content = {b"data": np.zeros((1, 3072), np.uint8), b"fine_labels": [0]}
+    (tmp_path / "data_batch_1").write_bytes(pickle.dumps(content))
+    with pytest.raises(DataError, match=r"it lacks labels, and holds data, fine_labels"):
+        datasets.load(tmp_path)

@@ -159,7 +159,7 @@ def test_usps_as_libsvm_publishes_it(tmp_path):
     assert usps.targets.tolist() == [*labels(TRAIN), *labels(TEST)]
     np.testing.assert_allclose(usps.inputs[:TRAIN].reshape(TRAIN, -1), (images + 1) / 2, atol=1e-5)
     (tmp_path / "usps.bz2").rename(tmp_path / "other.bz2")
-    with pytest.raises(DataError, match=r"other\.bz2 is neither IDX files nor"):
+    with pytest.raises(DataError, match=r"other\.bz2 is of no known format"):
         datasets.load(tmp_path / "other.bz2")
     (tmp_path / "other.bz2").rename(tmp_path / "usps.bz2")
     (tmp_path / "usps.t.bz2").unlink()

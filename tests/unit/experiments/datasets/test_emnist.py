@@ -55,3 +55,11 @@ def test_labels_that_the_split_does_not_have(tmp_path, write_emnist, split, labe
     write_emnist(split, labels, first)
     with pytest.raises(DataError, match=rf"emnist-{split}-train-labels.*: labels must be"):
         datasets.load(f"emnist-{split}", data_dir=tmp_path)
+
+
+def test_files_in_the_data_directory_itself(tmp_path, write_emnist):
+    write_emnist("letters", 26, 1)
+    folder = tmp_path / "emnist"
+    assert len(datasets.load("emnist-letters", data_dir=folder)) == 52
+    with pytest.raises(DataError, match=r"files of EMNIST, which load\('emnist-letters', "):
+        datasets.load(folder)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from experiments import datasets, partitions
 from experiments.datasets import DataError
@@ -132,8 +133,12 @@ def test_tweets_as_word_vectors(sent140):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "must be a JSON file of LEAF with user_data"),
-        ("[1]", "must be a JSON file of LEAF with user_data"),
+        ("{}", "has JSON files in all_data, but none of LEAF, with user_data"),
+        ('{"user_data": [1]}', "must be a JSON file of LEAF with user_data"),
+        ('{"user_data": {}}', "holds no samples"),
+        ('{"user_data": {"a": {"x": {"0": [0]}, "y": [0]}}}', "x and y of user 'a' must be lists"),
+        ('{"user_data": {"a": {"x": [[0]], "y": 0}}}', "x and y of user 'a' must be lists"),
+        ('{"user_data": {"a": {"x": ["1.jpg"], "y": [0]}}}', r"other data sets .* not read: could"),
         ('{"user_data": {"a": {"x": [[0]], "y": []}}}', "user 'a' has 1 inputs and 0 labels"),
         ('{"user_data": {"a": {"x": [[0]], "y": [0]}}}', "lists of 784 numbers"),
         ('{"user_data": {"a": {"x": [["one", "two"]], "y": [0]}}}', "their text in field 5"),
@@ -145,3 +150,19 @@ def test_damaged_files(tmp_path, content, message):
     (folder / "a.json").write_text(content)
     with pytest.raises(DataError, match=message):
         datasets.load("femnist", tmp_path)
+
+
+def test_labels_that_are_no_whole_numbers(tmp_path):
+    for label in (3.7, "3"):
+        write(tmp_path / "femnist" / "all_data" / "a.json", {"ann": (drawn(1, 0.5), [label])})
+        with pytest.raises(DataError, match=r"labels must be whole numbers, as of FEMNIST"):
+            datasets.load("femnist", tmp_path)
+
+
+def test_images_by_class_beside_json_files_of_another_kind(tmp_path):
+    for part in ("train", "test"):
+        for name in "ab":
+            (tmp_path / part / name).mkdir(parents=True)
+            Image.new("L", (4, 4), 255).save(tmp_path / part / name / "1.png")
+        (tmp_path / part / "_annotations.coco.json").write_text('{"images": [], "categories": []}')
+    assert datasets.load(tmp_path).num_native_test == 2

@@ -33,7 +33,7 @@ def test_a_folder_with_one_archive_is_read(tmp_path, write_npz):
     assert datasets.load("domain", data_dir=tmp_path).name == "domain"
     assert datasets.load(tmp_path / "domain").name == "domain"
     write_npz(tmp_path / "domain" / "more.npz")
-    with pytest.raises(DataError, match=r"neither IDX files nor one \.npz"):
+    with pytest.raises(DataError, match=r"holds 2 \.npz files, of which the path of one"):
         datasets.load(tmp_path / "domain")
 
 

@@ -119,7 +119,16 @@ def test_damaged_files_of_reviews(tmp_path, content, message):
         datasets.load("amazon-review", tmp_path)
 
 
-@pytest.mark.parametrize("line", ["no json", '{"domain": "dvd", "text": "x"}', "[1]"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no json",
+        '{"domain": "dvd", "text": "x"}',
+        "[1]",
+        '{"domain": "dvd", "label": 0, "text": null}',
+        '{"domain": null, "label": 0, "text": "x"}',
+    ],
+)
 def test_damaged_lines_are_named(tmp_path, line):
     (tmp_path / "own.jsonl").write_text(json.dumps({"domain": "a", "label": 0, "text": "b"}))
     with (tmp_path / "own.jsonl").open("a") as file:
@@ -129,12 +138,12 @@ def test_damaged_lines_are_named(tmp_path, line):
 
 
 def test_word_numbers_are_whole_and_padded():
-    numbers = word_numbers(["Good good day", "", "a b c d e f"], length=5, words=50)
-    assert numbers.shape == (3, 5)
+    numbers = word_numbers(["Good good day", "", "a b c d e " * 6])
+    assert numbers.shape == (3, 25)
     assert numbers[0, 0] == numbers[0, 1] != numbers[0, 2]
-    assert numbers[0, 3:].tolist() == [0, 0]
+    assert not numbers[0, 3:].any()
     assert not numbers[1].any()
-    assert ((numbers[2] >= 1) & (numbers[2] < 50) & (numbers[2] % 1 == 0)).all()
+    assert ((numbers[2] >= 1) & (numbers[2] < 10_000) & (numbers[2] % 1 == 0)).all()
 
 
 def test_tweets_without_users(tmp_path):
@@ -167,4 +176,36 @@ def test_a_row_of_sentiment140_that_is_cut_off_is_named(tmp_path):
 def test_a_label_that_is_none(tmp_path):
     (tmp_path / "own.tsv").write_text("2\tneutral\n")
     with pytest.raises(DataError, match=r"0 \(negative\) and 1 or 4 \(positive\), got '2'"):
+        datasets.load("own", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0\tfine\n1\n", r"own\.tsv, line 2: must be label<TAB>text, got '1'"),
+        ("0\t0.5\t2.5\n1\t1e-3\tnan\n", r"label<TAB>text, got numbers alone; save a table as"),
+    ],
+)
+def test_lines_that_are_no_tweets(tmp_path, content, message):
+    (tmp_path / "own.tsv").write_text(content)
+    with pytest.raises(DataError, match=message):
+        datasets.load("own", data_dir=tmp_path)
+
+
+def test_a_mark_of_byte_order_is_left_out(tmp_path):
+    (tmp_path / "own.tsv").write_bytes("\ufeff0\tso sad\r\n1\tso happy\r\n".encode())
+    assert datasets.load("own", data_dir=tmp_path).targets.tolist() == [0, 1]
+
+
+def test_a_file_of_sentiment140_that_is_cut_off_within_a_text(tmp_path):
+    path = tmp_path / "training.1600000.processed.noemoticon.csv"
+    path.write_text('"0","1","Mon","NO_QUERY","ann","' + "a" * 200_000)
+    with pytest.raises(DataError, match=r"noemoticon\.csv cannot be read: field larger than"):
+        datasets.load("sentiment140", data_dir=tmp_path)
+
+
+def test_reviews_without_words(tmp_path):
+    lines = [json.dumps({"domain": "a", "label": label, "text": "!"}) for label in (0, 1)]
+    (tmp_path / "own.jsonl").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"own\.jsonl: reviews must have words of two letters"):
         datasets.load("own", data_dir=tmp_path)
