@@ -6,9 +6,10 @@ Nothing is ever downloaded. Partitions among clients are in `experiments.partiti
 from bcfl.runtime import DataWarning
 from experiments.datasets.catalogue import DatasetInfo, available, load, located
 from experiments.datasets.conversions import from_huggingface, from_numpy, from_torch
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import Dataset
 from experiments.datasets.digits import joined
-from experiments.datasets.images import from_folder
+from experiments.datasets.errors import DataError
+from experiments.datasets.formats.folders import from_folder
 
 __all__ = [
     "DataError",

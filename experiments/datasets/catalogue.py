@@ -15,9 +15,16 @@ import numpy as np
 from bcfl.methods import imported, made_by, misfit, reference_of, registered
 from bcfl.runtime import as_path, check_name, nearest
 from experiments.datasets.arrays import SCALING, Scaling, is_stated
-from experiments.datasets.dataset import DataError, Dataset, check_options, domains_in_words
-from experiments.datasets.formats import NO_SCALING, SUFFIXES, load_path, named_files, readable
-from experiments.datasets.idx import holds_idx
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError, check_options, domains_in_words
+from experiments.datasets.formats.idx import holds_idx
+from experiments.datasets.formats.recognition import (
+    NO_SCALING,
+    SUFFIXES,
+    load_path,
+    named_files,
+    readable,
+)
 from experiments.datasets.known import KNOWN, SIZED, KnownDataset, ends_with, known_dataset
 from experiments.datasets.rendered import NAME as RENDERED
 from experiments.datasets.rendered import SOURCE as RENDERED_SOURCE

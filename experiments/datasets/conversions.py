@@ -11,14 +11,10 @@ from numpy.typing import ArrayLike
 
 from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import OPTIONS, Reading
-from experiments.datasets.dataset import (
-    DataError,
-    Dataset,
-    Pair,
-    check_options,
-    of_parts,
-    writer_numbers,
-)
+from experiments.datasets.dataset import Dataset, of_parts
+from experiments.datasets.errors import DataError, check_options
+from experiments.datasets.labels import writer_numbers
+from experiments.datasets.parts import Pair
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import check_finite, is_whole, nearest
+from bcfl.runtime import check_finite, is_whole
 from experiments.datasets.arrays import Channels, Reading, channels_first, scaled_inputs
-
-Pair = tuple[NDArray[Any], NDArray[Any]]
-"""Inputs and labels."""
-NUMBERED = (
-    "number the labels `y` of training and test samples together: "
-    "`classes, y = numpy.unique(y, return_inverse=True)`"
-)
-"""What to do about labels that are text, or integers with gaps."""
-
-
-class DataError(ValueError):
-    """Data that cannot be found, read, or used for classification."""
+from experiments.datasets.errors import DataError
+from experiments.datasets.labels import as_integers, class_numbers, number_of_classes
+from experiments.datasets.parts import arrays_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -193,11 +184,10 @@ def of_parts(
     Raises:
         DataError: as of `experiments.datasets.Dataset.from_arrays`.
     """
-    columns = [_columns(values) for values in _pair(name, "training", parts["training"])]
-    pairs = {part: _arrays_of(name, part, given, columns) for part, given in parts.items()}
+    pairs = arrays_of(name, parts)
     if "validation" in pairs and not any(map(len, pairs["validation"])):
         del pairs["validation"]
-    labels, label_sets, width = _class_numbers(name, {part: y for part, (_, y) in pairs.items()})
+    labels, label_sets, width = class_numbers(name, {part: y for part, (_, y) in pairs.items()})
     samples = {part: x for part, (x, _) in pairs.items()}
     for part, inputs in samples.items():
         _check_part(f"{name!r} ({part} part)", inputs, labels[part])
@@ -214,7 +204,7 @@ def of_parts(
     except ValueError as error:
         raise DataError(f"dataset {name!r}: {error}") from None
     if num_classes is None or label_sets is not None:
-        num_classes = width or _num_classes(name, targets)
+        num_classes = width or number_of_classes(name, targets)
     return Dataset(
         name=name,
         inputs=inputs,
@@ -224,170 +214,6 @@ def of_parts(
         num_native_test=len(labels.get("test", ())),
         source=source,
     )
-
-
-def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, first: int = 0) -> None:
-    """Check that integer labels are those of a published data set.
-
-    Args:
-        where: file, and array in it, for the message.
-        labels: (samples,) or (samples, 1) labels.
-        num_classes: number of classes; None if any is allowed.
-        first: lowest label.
-
-    Raises:
-        DataError: a label is out of range.
-    """
-    if num_classes is None or labels.dtype.kind not in "iu":
-        return
-    outside = labels[(labels < first) | (labels >= first + num_classes)]
-    if outside.size:
-        raise DataError(
-            f"{where}: labels must be {first} to {first + num_classes - 1}, got {outside.flat[0]}"
-        )
-
-
-def check_options(name: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Check the names of keywords that say how values are read.
-
-    Args:
-        name: name of the data set, for the message.
-        given: the names.
-        known: those that there are.
-
-    Raises:
-        DataError: one is unknown; the message suggests the nearest.
-    """
-    for key in given:
-        if key not in known:
-            raise DataError(
-                f"dataset {name!r}: {key!r} is none of the options {', '.join(known)}."
-                f"{nearest(key, known)}"
-            )
-
-
-def domains_in_words(names: Sequence[str]) -> str:
-    """Such as `domain usps` or `domains usps, svhn`."""
-    return f"{'domain' if len(names) == 1 else 'domains'} {', '.join(names)}"
-
-
-def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
-    """Writers of samples as numbers: whole numbers as they are, names in their order.
-
-    Args:
-        name: name of the data set, for the message.
-        writers: (samples,) whole numbers or names.
-
-    Raises:
-        DataError: they are of another shape, or are neither.
-    """
-    given = whole_labels(_array(repr(name), "writers", writers, ()))
-    if given.dtype.kind == "O" and all(isinstance(one, str) for one in given.flat):
-        given = given.astype(str)
-    if given.ndim != 1 or given.dtype.kind not in "iuUS":
-        raise DataError(
-            f"dataset {name!r}: writers must be one whole number or name per sample, got shape "
-            f"{given.shape} of type {given.dtype}"
-        )
-    names = given.dtype.kind in "US"
-    return np.unique(given, return_inverse=True)[1] if names else given.astype(np.int64)
-
-
-def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as whole numbers, where that loses nothing; others as they are."""
-    is_whole = labels.dtype.kind in "bf" and _are_whole(labels)
-    return labels.astype(np.int64) if is_whole else labels
-
-
-def _pair(name: str, part: str, given: object) -> Sequence[ArrayLike]:
-    if isinstance(given, tuple | list) and len(given) == 2:
-        return given
-    raise DataError(
-        f"dataset {name!r}: {part} samples must be a pair (inputs, labels), got a "
-        f"{type(given).__name__}"
-        + (f" of length {len(given)}" if isinstance(given, tuple | list) else "")
-    )
-
-
-def _columns(values: ArrayLike) -> tuple[Any, ...]:
-    """Names of the columns of a data frame; none of anything else."""
-    if not hasattr(values, "iloc"):
-        return ()
-    from bcfl.data import named_columns
-
-    return named_columns(values)
-
-
-def _arrays_of(name: str, part: str, given: object, columns: Sequence[Sequence[Any]]) -> Pair:
-    """Inputs and labels of a part; columns of data frames are those of inputs and labels."""
-    values = _pair(name, part, given)
-    what = f"{name!r} ({part} part)"
-    if any(map(np.ma.is_masked, values)):
-        raise DataError(f"dataset {what}: arrays must not be masked; leave out such samples")
-    inputs, labels = map(_array, (what, what), ("inputs", "labels"), values, columns)
-    _check_inputs(what, inputs, labels)
-    return inputs, whole_labels(_one_column(labels))
-
-
-def _array(what: str, kind: str, values: Any, columns: Sequence[Any]) -> NDArray[Any]:  # noqa: ANN401
-    """Values as an array; of a data frame with these columns, in their order."""
-    from bcfl.data import ordered_columns, plain_tensor, without_frame
-
-    if hasattr(values, "toarray") and hasattr(values, "nnz"):
-        raise DataError(
-            f"dataset {what}: {kind} must be a dense array, got a "
-            f"{type(values).__name__}; `.toarray()` makes one"
-        )
-    try:
-        if hasattr(values, "detach"):
-            return plain_tensor(values, kind).numpy()
-        if hasattr(values, "iloc"):
-            is_input = kind == "inputs"
-            values = ordered_columns(values, columns, kind)
-            values = without_frame(values) if is_input else values
-    except (TypeError, ValueError) as error:
-        raise DataError(f"dataset {what}: {error}") from None
-    try:
-        return np.asarray(values)
-    except ValueError:
-        raise DataError(
-            f"dataset {what}: {kind} must be one array, of samples that agree in shape, got a "
-            f"{type(values).__name__} whose parts differ in shape"
-        ) from None
-    except (TypeError, RuntimeError) as error:  # such as of lists of tensors
-        raise DataError(f"dataset {what}: {kind} must be one array: {error}") from None
-
-
-def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels (samples, 1), as Keras and MedMNIST have them, as (samples,)."""
-    return labels[:, 0] if labels.shape[1:] == (1,) else labels
-
-
-def _class_numbers(
-    name: str, labels: dict[str, NDArray[Any]]
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_] | None, int | None]:
-    """Classes by part, the sets of labels that they are if they are such, and their number.
-
-    Rows of 0 and 1 are classes where each of them is one-hot, and else sets of labels.
-    """
-    shape = labels["training"].shape[1:]
-    if len(shape) != 1 or shape[0] < 2:
-        return labels, None, None
-    for part, rows in labels.items():
-        odd = rows[~np.isin(rows, (0, 1))]
-        if rows.shape[1:] != shape or odd.size:
-            got = f"{odd[0]} among rows" if odd.size else "rows"
-            raise DataError(
-                f"dataset {name!r} ({part} part): labels must be rows of 0 and 1, as many in each "
-                f"part, (samples, {shape[0]}) as in training, got {got} of shape {rows.shape}"
-            )
-    rows = np.concatenate([*labels.values()]).astype(bool)
-    one_hot = bool((rows.sum(axis=1) == 1).all())
-    sets, numbers = np.unique(rows, axis=0, return_inverse=True)
-    numbers = rows.argmax(axis=1) if one_hot else numbers.reshape(-1)
-    ends = np.cumsum([len(one) for one in labels.values()])[:-1]
-    classes = dict(zip(labels, np.split(numbers.astype(np.int64), ends), strict=True))
-    return classes, None if one_hot else sets, shape[0] if one_hot else None
 
 
 def _check_typed(
@@ -413,17 +239,6 @@ def _check_domains(
         )
 
 
-def _check_inputs(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
-    """Check that there is an axis of features."""
-    if inputs.ndim == 1 and len(inputs):
-        swapped = f"; or are they swapped with the labels, of shape {targets.shape}?"
-        raise DataError(
-            f"dataset {what}: inputs must be (samples, ...) with at least one axis of features, "
-            f"got {inputs.shape}; one number per sample becomes a feature by "
-            f"`inputs.reshape(-1, 1)`{swapped * (targets.ndim > 1)}"
-        )
-
-
 def _check_shapes(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
     if inputs.ndim < 2 or targets.ndim != 1 or len(inputs) != len(targets):
         raise DataError(
@@ -441,7 +256,7 @@ def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.gene
     if targets.dtype.kind not in "ui":
         raise DataError(
             f"dataset {what}: labels must be integers 0 to k - 1, got type {targets.dtype}"
-            f"{_as_integers(targets)}"
+            f"{as_integers(targets)}"
         )
     if targets.dtype.kind == "i" and (targets == -1).all():
         raise DataError(
@@ -456,40 +271,3 @@ def _check_finite(what: str, inputs: NDArray[Any]) -> None:
         check_finite(inputs, "inputs")
     except ValueError as error:
         raise DataError(f"dataset {what}: {error}") from None
-
-
-def _as_integers(labels: NDArray[np.generic]) -> str:
-    """What to do about labels that are no integers."""
-    kind = labels.dtype.kind
-    if kind not in "cMm" and _are_whole(labels):
-        return "; give `y.astype(float).astype(int)` in place of such labels `y`"
-    if labels.dtype.kind == "f":
-        return "; numbers to predict (regression) are for bcfl.ClientData.from_arrays in Python"
-    return f"; {NUMBERED}"
-
-
-def _are_whole(labels: NDArray[Any]) -> bool:
-    """Whether floating-point numbers, or text of numbers, are integers."""
-    try:
-        numbers = labels.astype(float)
-    except (TypeError, ValueError):
-        return False
-    return bool((np.isfinite(numbers) & (numbers == np.round(numbers))).all())
-
-
-def _from_zero(present: NDArray[np.int64]) -> str:
-    """What to do about labels that are not 0 to k - 1."""
-    if np.array_equal(present, np.arange(1, len(present) + 1)):
-        return "classes are counted from 0: give `y - 1` in place of such labels `y`, in all parts"
-    return NUMBERED
-
-
-def _num_classes(name: str, targets: NDArray[np.int64]) -> int:
-    present = np.unique(targets)
-    if not np.array_equal(present, np.arange(len(present))):
-        shown = ", ".join(map(str, present[:6])) + (", ..." if len(present) > 6 else "")
-        raise DataError(
-            f"dataset {name!r}: labels must be the integers 0 to k - 1, each of them present, "
-            f"got {len(present)} distinct ones: {shown}; {_from_zero(present)}"
-        )
-    return len(present)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
-from experiments.datasets.dataset import DataError, Dataset, domains_in_words
-from experiments.datasets.formats import load_path, readable
-from experiments.datasets.images import resized
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError, domains_in_words
+from experiments.datasets.formats.images import resized
+from experiments.datasets.formats.recognition import load_path, readable
 
 SIZE = (28, 28)
 """Height and width of all images of Digits-Five."""

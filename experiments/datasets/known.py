@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from experiments.datasets.dataset import DataError, Dataset
+from experiments.datasets.dataset import Dataset
 from experiments.datasets.digits import (
     DIGITS,
     NUM_CLASSES,
@@ -19,10 +19,11 @@ from experiments.datasets.digits import (
     missing_digits,
     too_few_digits,
 )
-from experiments.datasets.formats import load_path, readable
-from experiments.datasets.idx import emnist_stems, holds_idx, load_emnist
-from experiments.datasets.leaf import half_leaf, holds_leaf, load_leaf_vectors
-from experiments.datasets.texts import load_amazon, missing_reviews
+from experiments.datasets.errors import DataError
+from experiments.datasets.formats.idx import emnist_stems, holds_idx, load_emnist
+from experiments.datasets.formats.leaf import half_leaf, holds_leaf, load_leaf_vectors
+from experiments.datasets.formats.recognition import load_path, readable
+from experiments.datasets.formats.texts import load_amazon, missing_reviews
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from bcfl.analysis import metrics
 from bcfl.runtime.devices import limited_threads
 from experiments.config.scenario import load
 from experiments.config.variants import Pair
-from experiments.datasets.dataset import DataError
+from experiments.datasets.errors import DataError
 from experiments.runs.runner import Experiment
 
 METHODS = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from experiments import datasets
 from experiments.datasets import DataError, Dataset
-from experiments.datasets.idx import read_idx
+from experiments.datasets.formats.idx import read_idx
 
 RANDOM = np.random.default_rng(0)
 LABELS = np.arange(12) % 3

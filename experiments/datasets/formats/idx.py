@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.arrays import Scaling
-from experiments.datasets.dataset import DataError, Dataset, check_labels
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError
+from experiments.datasets.labels import check_labels
 
 UNSIGNED_BYTES = 0x08
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
-from experiments.datasets.dataset import DataError, Dataset, domains_in_words
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError, domains_in_words
 
 Features = Literal["tf-idf", "hashed"]
 TERMS = 5000

@@ -5,7 +5,7 @@ import pytest
 
 from experiments import datasets
 from experiments.datasets import DataError
-from experiments.datasets.idx import read_idx
+from experiments.datasets.formats.idx import read_idx
 
 
 @pytest.mark.parametrize(("packed", "dot"), [(True, "-"), (False, "-"), (False, ".")])

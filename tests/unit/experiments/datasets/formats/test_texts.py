@@ -8,7 +8,7 @@ import pytest
 
 from experiments import datasets
 from experiments.datasets import DataError
-from experiments.datasets.texts import word_numbers
+from experiments.datasets.formats.texts import word_numbers
 
 REVIEWS = [
     ("books", 1, "A good book, a good read"),

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import Scaling
-from experiments.datasets.dataset import DataError, Dataset, check_labels, whole_labels
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError
+from experiments.datasets.labels import check_labels, whole_labels
 
 USPS = "usps.bz2"
 """Name of the training file of USPS that LIBSVM publishes."""

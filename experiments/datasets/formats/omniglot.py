@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset
-from experiments.datasets.images import decoded
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError
+from experiments.datasets.formats.images import decoded
 
 
 @dataclass(frozen=True)

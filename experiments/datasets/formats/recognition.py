@@ -9,15 +9,21 @@ from typing import Unpack
 from zipfile import is_zipfile
 
 from experiments.datasets.arrays import Scaling, is_stated
-from experiments.datasets.cifar import holds_cifar, load_cifar
-from experiments.datasets.dataset import DataError, Dataset
-from experiments.datasets.idx import holds_idx, load_idx
-from experiments.datasets.images import from_folder, holds_images, holds_lists, load_lists
-from experiments.datasets.leaf import half_leaf, holds_leaf, load_leaf
-from experiments.datasets.mat import USPS, load_libsvm, load_mat
-from experiments.datasets.npz import holds_samples, load_npz
-from experiments.datasets.omniglot import holds_omniglot, load_omniglot
-from experiments.datasets.texts import holds_reviews, holds_tweets, load_reviews, load_tweets
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError
+from experiments.datasets.formats.cifar import holds_cifar, load_cifar
+from experiments.datasets.formats.folders import from_folder, holds_images, holds_lists, load_lists
+from experiments.datasets.formats.idx import holds_idx, load_idx
+from experiments.datasets.formats.leaf import half_leaf, holds_leaf, load_leaf
+from experiments.datasets.formats.mat import USPS, load_libsvm, load_mat
+from experiments.datasets.formats.npz import holds_samples, load_npz
+from experiments.datasets.formats.omniglot import holds_omniglot, load_omniglot
+from experiments.datasets.formats.texts import (
+    holds_reviews,
+    holds_tweets,
+    load_reviews,
+    load_tweets,
+)
 
 SUFFIXES = (".npz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".mat", ".zip")
 """Of files that are found by their name without it."""

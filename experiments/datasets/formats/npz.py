@@ -14,15 +14,11 @@ from numpy.typing import NDArray
 
 from bcfl.runtime import nearest_name, warn_of_data
 from experiments.datasets.arrays import Reading, Scaling, is_stated
-from experiments.datasets.dataset import (
-    DataError,
-    Dataset,
-    Pair,
-    check_labels,
-    of_parts,
-    writer_numbers,
-)
-from experiments.datasets.images import decoded
+from experiments.datasets.dataset import Dataset, of_parts
+from experiments.datasets.errors import DataError
+from experiments.datasets.formats.images import decoded
+from experiments.datasets.labels import check_labels, writer_numbers
+from experiments.datasets.parts import Pair
 
 PART_KEYS = {
     "training": (("x_train", "y_train"), ("x", "y")),

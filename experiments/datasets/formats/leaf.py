@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.dataset import DataError, Dataset, whole_labels
-from experiments.datasets.texts import sentiment, word_numbers, word_vectors
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError
+from experiments.datasets.formats.texts import sentiment, word_numbers, word_vectors
+from experiments.datasets.labels import whole_labels
 
 PARTS = (
     ("data/train", "data/test"),

@@ -1,0 +1,239 @@
+"""Folders of images: by class, or with lists of labels."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+
+from bcfl.runtime import as_path, counted, is_whole, warn_of_data
+from experiments.datasets.arrays import (
+    Scaling,
+    is_stated,
+)
+from experiments.datasets.dataset import Dataset
+from experiments.datasets.errors import DataError
+from experiments.datasets.formats.images import in_unit, read_images, stacked
+from experiments.datasets.labels import check_labels
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
+OTHER_SUFFIXES = (".avif", ".heic", ".heif", ".jp2", ".jxl", ".tga", ".dcm")
+"""Of images that are not read."""
+ROLES = {
+    "train": ("train", "training"),
+    "test": ("test", "testing"),
+    "val": ("val", "valid", "validation"),
+}
+"""Names of the folders of each part, in lower case."""
+SHOWN = 5
+"""Folders that a warning names."""
+
+
+def holds_images(folder: Path) -> bool:
+    """Whether a folder has subfolders of images, one for each class, or one for each part."""
+    return folder.is_dir() and any(
+        _images(inner) or any(_images(deeper) for deeper in _folders(inner))
+        for inner in _folders(folder)
+    )
+
+
+def from_folder(
+    folder: str | Path,
+    name: str | None = None,
+    size: tuple[int, int] | None = None,
+    **scaling: Unpack[Scaling],
+) -> Dataset:
+    """Load images of a folder with one subfolder for each class.
+
+    Where the folder has a subfolder `train` or `training` of such folders and without images of its
+    own, the classes are inside this one, and inside `test` or `val`, which may be beside it (or
+    `testing`, `valid`, `validation`). Images of `val` are training samples where there is a `test`,
+    as validation samples of MedMNIST are, and else the original test set. Hidden files and folders,
+    and `__MACOSX`, are left out; a warning counts all other images that are not read, and names
+    the folders of classes without images.
+
+    Pixels are scaled as `experiments.datasets.Dataset.from_arrays` says, but where images differ in
+    type, those of 8 bits are divided by 255 and those of 16 bits by 65,535. Floating-point and
+    signed numbers must be from 0 to 1, unless it is said how they are scaled. Where any image has
+    colours, grey ones get three equal channels.
+
+    Args:
+        folder: the folder; classes are numbered by the sorted names of their subfolders.
+        name: name of the data set; that of the folder by default.
+        size: height and width to resize to; needed where images differ in size.
+        **scaling: `highest=NUMBER` divides pixels of any type, `scaled=False` keeps them; see
+            `experiments.datasets.Dataset.from_arrays`.
+
+    Raises:
+        DataError: the folder does not exist, there are no images, in the test set neither, they
+            differ in size, one cannot be read, `test` or `val` has classes that `train` lacks, two
+            folders are for the same part, pixels are not in 0 to `highest`, or have no known scale,
+            or `size` is not two numbers.
+        TypeError: `folder` is no path.
+    """
+    folder = as_path("folder", folder).expanduser()
+    if size is not None and not _is_size(size):
+        raise DataError(f"size must be height and width, two whole numbers, got {size!r}")
+    parts = _parts(folder)
+    classes = _classes(folder, parts)
+    files = {role: _by_class(part, classes) for role, part in parts.items()}
+    name = name or folder.name
+    held = next((role for role in ("test", "val") if role in files), None)
+    if held is not None and not files[held]:
+        raise DataError(_without_classes(parts[held]))
+    read = {path for part in files.values() for path, _ in part}
+    _warn_of_unread(name, folder, read, classes=parts["train"])
+    test = [] if held is None else [files.pop(held)]
+    pairs = read_images([[file for part in files.values() for file in part], *test], size)
+    samples = list(map(stacked, pairs if is_stated(scaling) else in_unit(pairs, name)))
+    source = f"images in {folder}"
+    return Dataset.from_arrays(
+        name, samples[0], samples[1] if test else None, source, channels="first", **scaling
+    )
+
+
+def holds_lists(folder: Path) -> bool:
+    """Whether a folder has lists of labels, `..._train_labels.txt` and `..._test_labels.txt`."""
+    return len(_lists(folder)) == 2
+
+
+def load_lists(name: str, folder: Path, num_classes: int | None = None) -> Dataset:
+    """Load images whose labels stand in lists, as MNIST-M is published.
+
+    Each line of `X_train_labels.txt` is a file of the folder `X_train` and its label.
+
+    Args:
+        name: name of the data set.
+        folder: folder of two lists and two folders of images.
+        num_classes: number of classes; by default as many as there are.
+
+    Raises:
+        DataError: a list or an image is missing or unreadable, or a label is out of range.
+    """
+    parts = []
+    for path in _lists(folder):
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} cannot be read: {error}") from error
+        rows = [line.split() for line in lines if line.strip()]
+        if not rows or any(len(row) != 2 or not row[1].isdigit() for row in rows):
+            raise DataError(f"{path} must have lines of a file name and a label")
+        check_labels(str(path), np.array([int(label) for _, label in rows]), num_classes)
+        images = path.with_name(path.name.removesuffix("_labels.txt"))
+        parts.append([(images / file, int(label)) for file, label in rows])
+    train, test = map(stacked, in_unit(read_images(parts), name))
+    source = f"images in {folder}"
+    return Dataset.from_arrays(name, train, test, source, channels="first", num_classes=num_classes)
+
+
+def _is_size(size: object) -> bool:
+    return (
+        isinstance(size, tuple | list)
+        and len(size) == 2
+        and all(is_whole(number, 1) for number in size)
+    )
+
+
+def _parts(folder: Path) -> dict[str, Path]:
+    """Folders of classes, by their part; the folder itself if it is not divided."""
+    if not folder.is_dir():
+        raise DataError(f"{folder} {'is no folder' if folder.exists() else 'does not exist'}")
+    found = {
+        role: [path for path in _folders(folder) if path.name.lower() in names]
+        for role, names in ROLES.items()
+    }
+    if not any(any(map(_images, _folders(one))) and not _images(one) for one in found["train"]):
+        return {"train": folder}
+    for paths in found.values():
+        if len(paths) > 1:
+            names = " and ".join(path.name for path in paths)
+            raise DataError(f"{folder} must have one folder for each part, got {names}")
+    return {role: paths[0] for role, paths in found.items() if paths}
+
+
+def _classes(folder: Path, parts: Mapping[str, Path]) -> list[str]:
+    """Names of the classes, those of the training samples."""
+    train = parts["train"]
+    classes = sorted(path.name for path in _folders(train) if _images(path))
+    of_parts = {name for names in ROLES.values() for name in names}
+    if train == folder and classes and {name.lower() for name in classes} <= of_parts:
+        raise DataError(
+            f"{folder} must hold subfolders of images by class, in its folders of training and "
+            f"test samples as well, got images in {', '.join(classes)}"
+        )
+    if not classes:
+        raise DataError(_without_classes(train))
+    for part in parts.values():
+        unknown = {path.name for path in _folders(part) if _images(path)} - set(classes)
+        if unknown:
+            raise DataError(f"{part} has classes that {train} lacks: {', '.join(sorted(unknown))}")
+    return classes
+
+
+def _by_class(folder: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
+    return [
+        (path, number)
+        for number, label in enumerate(classes)
+        for path in sorted((folder / label).glob("*"))
+        if _is_image(path)
+    ]
+
+
+def _without_classes(folder: Path) -> str:
+    return (
+        f"{folder} must hold one subfolder of images for each class, found none with files "
+        f"{', '.join(SUFFIXES)}"
+    )
+
+
+def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Path) -> None:
+    """Warn of images that are not read, and of folders of classes that have none."""
+    unread: Counter[str] = Counter()
+    for inner, folders, files in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not _is_hidden(one))
+        paths = (Path(inner, file) for file in files if not _is_hidden(file))
+        images = [one for one in paths if one.suffix.lower() in (*SUFFIXES, *OTHER_SUFFIXES)]
+        if number := sum(one not in read for one in images):
+            unread[str(Path(inner).relative_to(folder))] = number
+    said = []
+    if unread:
+        places = [f"{number} in {inner}" for inner, number in unread.items()]
+        shown = ", ".join([*places[:SHOWN], *["..."] * (len(places) > SHOWN)])
+        said.append(
+            f"{counted(unread.total(), 'image')} not read ({shown}), "
+            f"outside the folders of classes or not of the kinds {', '.join(SUFFIXES)}"
+        )
+    empty = [path.name for path in _folders(classes) if not _images(path)]
+    if empty:
+        said.append(f"no image for the classes {', '.join(empty)}")
+    if said:
+        warn_of_data(f"dataset {name!r}: in {folder}, {'; '.join(said)}")
+
+
+def _folders(folder: Path) -> list[Path]:
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in found if path.is_dir() and not _is_hidden(path.name))
+
+
+def _images(folder: Path) -> bool:
+    return any(map(_is_image, folder.iterdir()))
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not _is_hidden(path.name)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name == "__MACOSX"
+
+
+def _lists(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    found = [sorted(folder.glob(f"*_{part}_labels.txt")) for part in ("train", "test")]
+    return [paths[0] for paths in found if len(paths) == 1]

@@ -1,0 +1,162 @@
+"""Labels and writers of samples as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.datasets.errors import DataError
+from experiments.datasets.parts import as_array
+
+NUMBERED = (
+    "number the labels `y` of training and test samples together: "
+    "`classes, y = numpy.unique(y, return_inverse=True)`"
+)
+"""What to do about labels that are text, or integers with gaps."""
+
+
+def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, first: int = 0) -> None:
+    """Check that integer labels are those of a published data set.
+
+    Args:
+        where: file, and array in it, for the message.
+        labels: (samples,) or (samples, 1) labels.
+        num_classes: number of classes; None if any is allowed.
+        first: lowest label.
+
+    Raises:
+        DataError: a label is out of range.
+    """
+    if num_classes is None or labels.dtype.kind not in "iu":
+        return
+    outside = labels[(labels < first) | (labels >= first + num_classes)]
+    if outside.size:
+        raise DataError(
+            f"{where}: labels must be {first} to {first + num_classes - 1}, got {outside.flat[0]}"
+        )
+
+
+def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
+    """Writers of samples as numbers: whole numbers as they are, names in their order.
+
+    Args:
+        name: name of the data set, for the message.
+        writers: (samples,) whole numbers or names.
+
+    Raises:
+        DataError: they are of another shape, or are neither.
+    """
+    given = whole_labels(as_array(repr(name), "writers", writers))
+    if given.dtype.kind == "O" and all(isinstance(one, str) for one in given.flat):
+        given = given.astype(str)
+    if given.ndim != 1 or given.dtype.kind not in "iuUS":
+        raise DataError(
+            f"dataset {name!r}: writers must be one whole number or name per sample, got shape "
+            f"{given.shape} of type {given.dtype}"
+        )
+    names = given.dtype.kind in "US"
+    return np.unique(given, return_inverse=True)[1] if names else given.astype(np.int64)
+
+
+def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as whole numbers, where that loses nothing; others as they are."""
+    is_whole = labels.dtype.kind in "bf" and _are_whole(labels)
+    return labels.astype(np.int64) if is_whole else labels
+
+
+def class_numbers(
+    name: str, given: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_] | None, int | None]:
+    """Classes by part, the sets of labels that they are if they are such, and their number.
+
+    Rows of 0 and 1 are classes where each of them is one-hot, and else sets of labels.
+
+    Args:
+        name: name of the data set, for the message.
+        given: labels by part, `training` among them: (samples,) or (samples, 1) classes, or
+            (samples, labels) rows.
+
+    Returns:
+        Labels (samples,) by part, of any type if they are not rows; (classes, labels) sets of
+        labels, or None; the number of columns of one-hot rows, or None.
+
+    Raises:
+        DataError: rows differ in length, or are not of 0 and 1.
+    """
+    labels = {part: whole_labels(_one_column(one)) for part, one in given.items()}
+    shape = labels["training"].shape[1:]
+    if len(shape) != 1 or shape[0] < 2:
+        return labels, None, None
+    for part, rows in labels.items():
+        odd = rows[~np.isin(rows, (0, 1))]
+        if rows.shape[1:] != shape or odd.size:
+            got = f"{odd[0]} among rows" if odd.size else "rows"
+            raise DataError(
+                f"dataset {name!r} ({part} part): labels must be rows of 0 and 1, as many in each "
+                f"part, (samples, {shape[0]}) as in training, got {got} of shape {rows.shape}"
+            )
+    rows = np.concatenate([*labels.values()]).astype(bool)
+    one_hot = bool((rows.sum(axis=1) == 1).all())
+    sets, numbers = np.unique(rows, axis=0, return_inverse=True)
+    numbers = rows.argmax(axis=1) if one_hot else numbers.reshape(-1)
+    ends = np.cumsum([len(one) for one in labels.values()])[:-1]
+    classes = dict(zip(labels, np.split(numbers.astype(np.int64), ends), strict=True))
+    return classes, None if one_hot else sets, shape[0] if one_hot else None
+
+
+def number_of_classes(name: str, targets: NDArray[np.int64]) -> int:
+    """Number of classes of labels, each of which must be present.
+
+    Args:
+        name: name of the data set, for the message.
+        targets: (samples,) labels of all parts.
+
+    Raises:
+        DataError: they are not 0 to k - 1, each of them present.
+    """
+    present = np.unique(targets)
+    if not np.array_equal(present, np.arange(len(present))):
+        shown = ", ".join(map(str, present[:6])) + (", ..." if len(present) > 6 else "")
+        raise DataError(
+            f"dataset {name!r}: labels must be the integers 0 to k - 1, each of them present, "
+            f"got {len(present)} distinct ones: {shown}; {_counted_from_zero(present)}"
+        )
+    return len(present)
+
+
+def as_integers(labels: NDArray[np.generic]) -> str:
+    """What to do about labels that are no integers, in words.
+
+    Args:
+        labels: (samples,) of another type.
+    """
+    kind = labels.dtype.kind
+    if kind not in "cMm" and _are_whole(labels):
+        return "; give `y.astype(float).astype(int)` in place of such labels `y`"
+    if labels.dtype.kind == "f":
+        return "; numbers to predict (regression) are for bcfl.ClientData.from_arrays in Python"
+    return f"; {NUMBERED}"
+
+
+def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels (samples, 1), as Keras and MedMNIST have them, as (samples,)."""
+    return labels[:, 0] if labels.shape[1:] == (1,) else labels
+
+
+def _are_whole(labels: NDArray[Any]) -> bool:
+    """Whether floating-point numbers, or text of numbers, are integers."""
+    try:
+        numbers = labels.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return bool((np.isfinite(numbers) & (numbers == np.round(numbers))).all())
+
+
+def _counted_from_zero(present: NDArray[np.int64]) -> str:
+    """What to do about labels that are not 0 to k - 1."""
+    if np.array_equal(present, np.arange(1, len(present) + 1)):
+        return "classes are counted from 0: give `y - 1` in place of such labels `y`, in all parts"
+    return NUMBERED
