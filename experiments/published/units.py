@@ -20,7 +20,9 @@ from experiments.published.table import SMALL, Column, PublishedTable, Row, over
 
 BASE = "base"
 """Key of a scenario of the package that a table or column builds on."""
-_RULES = tuple(entry.name for entry in fields(Rules))
+_BELIEFS = "beliefs"
+"""Key of a federation that units do not have: no table shows beliefs, and they take time."""
+_RULES = tuple(entry.name for entry in fields(Rules) if entry.name != _BELIEFS)
 _UNMEASURED = ("name", "description", "methods", "seeds")
 
 
@@ -92,6 +94,7 @@ class Unit:
         table["name"] = re.sub(r"[^\w.-]+", "-", f"{self.table.name}-{self.column.name}")
         table["methods"] = {self.label: {} if self.row.of else dict(self.row.options)}
         table["seeds"] = [self.seed]
+        table["federation"] = {**table.get("federation", {}), _BELIEFS: False}
         if data_dir is not None:
             table["data"] = {**table["data"], "data_dir": data_dir}
         return scenarios.from_table(table)

@@ -126,3 +126,13 @@ def test_a_key_of_a_scenario_that_is_left_out_has_its_default(tmp_path):
     other = {**stated, "federation": {**stated["federation"], "beliefs": False}}
     results.write(unit, {"setting": other, "metrics": {}})
     assert results.find(unit) is None
+
+
+def test_units_record_no_beliefs_and_a_result_with_them_is_still_theirs(tmp_path):
+    results = Results(tmp_path)
+    unit = units_of(reading.load("bcfl/1"), "small")[0]
+    assert not unit.scenario().federation.beliefs
+    assert "beliefs" not in unit.setting["federation"]
+    stated = {**unit.setting, "federation": {**unit.setting["federation"], "beliefs": True}}
+    results.write(unit, {"setting": stated, "metrics": {}})
+    assert results.find(unit) is not None
