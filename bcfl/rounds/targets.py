@@ -21,9 +21,11 @@ SMALLEST, LARGEST = 0.1, 10.0
 
 
 FEW = 3
-"""Samples by which outputs are taken for probabilities."""
+"""Samples by which outputs of classes are taken for probabilities, as they sum to 1."""
+SEVERAL = 8
+"""Samples by which outputs of labels are."""
 LEAST_LABELS = 20
-"""Outputs of a sample, of labels and of networks initialised anew, by which they are."""
+"""Outputs for each of these, of labels and of networks initialised anew, by which they are."""
 
 
 class TargetsWarning(UserWarning):
@@ -86,7 +88,8 @@ def warn_of_probabilities(model: Model, data: ClientData) -> None:
     classes = model.likelihood == "categorical"
     if model.likelihood == "gaussian" or (classes and model.num_outputs == 1):
         return
-    samples, whose = data.views[TRAIN].inputs[:FEW], training_of(data)
+    samples = data.views[TRAIN].inputs[: FEW if classes else SEVERAL]
+    whose = training_of(data)
     networks = 1 if classes else ceil(LEAST_LABELS / model.num_outputs)
     if all(_returns_probabilities(model, seed, samples, whose) for seed in range(networks)):
         warnings.warn(
