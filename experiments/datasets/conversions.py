@@ -150,10 +150,12 @@ def _splits(
     """Splits to train on, and the test set: the given one, or else the first split of that kind."""
     if "train" not in dataset:
         raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-    validation = next((dataset[split] for split in VALIDATION_SPLITS if split in dataset), None)
+    name_of_validation = next((split for split in VALIDATION_SPLITS if split in dataset), None)
+    validation = None if name_of_validation is None else dataset[name_of_validation]
     if test is None:
         test = dataset.get("test", validation)
-    unread = [split for split in dataset if split not in ("train", "test", *VALIDATION_SPLITS)]
+    read = ("train", "test", name_of_validation)
+    unread = [one for one in dataset if one not in read and dataset[one] is not test]
     if unread:
         warn_of_data(
             f"dataset {name!r}: splits that are not read: {', '.join(unread)}; test=SPLIT gives "

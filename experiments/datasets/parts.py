@@ -51,9 +51,8 @@ def as_array(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> 
         if hasattr(values, "detach"):
             return plain_tensor(values, kind).numpy()
         if hasattr(values, "iloc"):
-            is_input = kind == "inputs"
-            values = ordered_columns(values, columns, kind)
-            values = without_frame(values) if is_input else values
+            ordered = ordered_columns(values, columns, kind)
+            values = without_frame(ordered) if kind == "inputs" else ordered
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from None
     try:

@@ -11,10 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from bcfl.runtime import as_path, counted, is_whole, warn_of_data
-from experiments.datasets.arrays import (
-    Scaling,
-    is_stated,
-)
+from experiments.datasets.arrays import Scaling, is_stated
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.images import in_unit, read_images, stacked

@@ -177,6 +177,14 @@ def test_validation_samples_of_huggingface_are_training_samples_beside_a_test_se
     assert held.num_native_test == 3
 
 
+def test_a_second_validation_split_of_huggingface_is_told_unless_it_is_the_test_set():
+    splits = Splits(train=table(4), validation=table(3), dev=table(2), test=table(2))
+    with pytest.warns(DataWarning, match="splits that are not read: dev; test=SPLIT"):
+        datasets.from_huggingface(splits)
+    found = datasets.from_huggingface(splits, test=splits["dev"])
+    assert (len(found), found.num_native_test) == (9, 2)
+
+
 def test_other_splits_of_huggingface_are_told():
     found = datasets.from_huggingface(Splits(train=table(4), dev=table(3)))
     assert (len(found), found.num_native_test) == (7, 3)
