@@ -98,4 +98,4 @@ def _carry_out(plan: Plan, files: RunFiles, setup: Experiment, callbacks: RunCal
     write_summary(plan, files)
     from experiments.reports.report import write_report
 
-    write_report(files.folder)
+    write_report(files.folder, setup)

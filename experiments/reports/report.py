@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bcfl.methods import DEFAULT, RECIPES
 from bcfl.runtime import counted
@@ -18,6 +18,9 @@ from experiments.reports.run_warnings import failures, notes, warnings
 from experiments.runs.files import RunFiles, write_aside
 from experiments.runs.grids import choices
 from experiments.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from experiments.runs.runner import Experiment
 
 
 def headline(run: RunFolder) -> str:
@@ -82,13 +85,14 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
             yield prefix + name, str(value)
 
 
-def write_report(run_dir: Path) -> Path:
+def write_report(run_dir: Path, experiment: Experiment | None = None) -> Path:
     """Write `report.html` into the folder of a finished or running run.
 
     The output is deterministic; the file is written to a temporary name and renamed.
 
     Args:
         run_dir: folder of the run.
+        experiment: of the run, where it has been built before.
 
     Returns:
         Path of the report.
@@ -96,7 +100,7 @@ def write_report(run_dir: Path) -> Path:
     Raises:
         ValueError: the folder holds no run, or one of its files cannot be read.
     """
-    page = render(RunFolder.read(run_dir))
+    page = render(RunFolder.read(run_dir, experiment))
     path = RunFiles(run_dir).report
     write_aside(path, page)
     return path

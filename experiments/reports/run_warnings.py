@@ -10,7 +10,6 @@ import numpy as np
 
 from bcfl.rounds import failed_in_test
 from experiments.config.variants import Variant, flattened
-from experiments.reports.galleries.client_gallery import divided_clients
 from experiments.reports.round_history import Histories
 from experiments.runs.files import Pair
 from experiments.runs.grids import choices
@@ -156,7 +155,7 @@ def single_partition_notes(run: RunFolder, histories: Histories) -> list[str]:
 
 def class_warnings(run: RunFolder) -> list[str]:
     """A sentence where the data set has a single class."""
-    clients = divided_clients(run)
+    clients = run.clients
     if clients is None or (clients.class_counts().sum(axis=0) > 0).sum() != 1:
         return []
     return ["All samples are of one class: scores of predictions tell no methods apart."]

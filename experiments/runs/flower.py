@@ -45,6 +45,7 @@ def with_engine(setup: Experiment) -> Iterator[Experiment]:
     ) as grid:
         yield replace(
             setup,
+            samples=setup.dataset,
             reach=lambda federation, pair: RemoteExecutor(
                 grid=grid,
                 setup=_described(setup, pair),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from xml.etree import ElementTree
@@ -22,6 +23,9 @@ from experiments.runs.summary import summary_of
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from experiments.partitions import Partition
+    from experiments.runs.runner import Experiment
 
 Round = Mapping[str, Any]
 CoAssociation = tuple[NDArray[np.float64], list[int | None]]
@@ -48,6 +52,7 @@ class RunFolder:
             scenario, so that the first is the one that commands take.
         left_out: why others of its methods and seeds are left out, a sentence for each.
         one_group: whether all clients share a true group at every time step, see `shares_group`.
+        experiment: of the run, where it has been built before.
     """
 
     path: Path
@@ -56,10 +61,15 @@ class RunFolder:
     rounds: Mapping[str, Mapping[int, Sequence[Round]]] = field(repr=False)
     left_out: Mapping[Pair, str] = field(default_factory=dict)
     one_group: bool = False
+    experiment: Experiment | None = field(default=None, repr=False)
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, path: Path, experiment: Experiment | None = None) -> Self:
         """Read all but the graphs.
+
+        Args:
+            path: the folder.
+            experiment: of the run, where it has been built before.
 
         Raises:
             FolderError: there is no run in the folder, or another version wrote it, or a file is
@@ -76,7 +86,7 @@ class RunFolder:
         for pair, done in contents.rounds.items():
             rounds[pair.method][pair.seed] = done
         shared = shares_group(path, contents.rounds)
-        return cls(path, description, summary, rounds, contents.left_out, shared)
+        return cls(path, description, summary, rounds, contents.left_out, shared, experiment)
 
     def without_vain_scores(self) -> Self:
         """The same without agreement with true groups, where all clients share one."""
@@ -118,6 +128,24 @@ class RunFolder:
     def first_seed(self, method: str) -> int:
         """The first seed of the scenario with which a method has done a round."""
         return next(iter(self.rounds[method]))
+
+    @cached_property
+    def clients(self) -> Partition | None:
+        """The clients with their samples, divided with the first seed of the first method.
+
+        None where the data are not at hand, or the run has no scenario.
+        """
+        from experiments.datasets import DataError
+        from experiments.runs.plan import FolderError, read_plan
+        from experiments.runs.runner import Experiment
+
+        try:
+            experiment = self.experiment or Experiment(
+                scenario=read_plan(self.path).scenario, device="cpu"
+            )
+            return experiment.partition(self.first_seed(self.methods[0]))
+        except (DataError, FolderError):
+            return None
 
     def seed_shown(self, methods: Iterable[str]) -> str:
         """Which runs figures of a single seed are of, such as `seed 3`.

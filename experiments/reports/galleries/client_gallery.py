@@ -17,15 +17,12 @@ from bcfl import FederationState
 from bcfl.analysis import Groups
 from bcfl.drawing import NARROW, Palette
 from bcfl.hypotheses import LeadingClusters, renumbered
-from experiments.datasets import DataError
 from experiments.reports.local_models import LocalModels, path_of
 from experiments.reports.pictures import bubbles, concepts, likeness, moves, neighbours
 from experiments.reports.pictures.drawing import Cells, Picture
 from experiments.reports.pictures.time_steps import Stream
 from experiments.runs.files import Pair
-from experiments.runs.plan import FolderError, read_plan
 from experiments.runs.run_folder import RunFolder
-from experiments.runs.runner import Experiment
 
 if TYPE_CHECKING:
     from experiments.partitions import Partition
@@ -80,22 +77,13 @@ def _groups(run: RunFolder) -> Groups:
     return {}
 
 
-def divided_clients(run: RunFolder) -> Partition | None:
-    """The clients of the first seed with their samples; None where the data are not at hand."""
-    try:
-        experiment = Experiment(scenario=read_plan(run.path).scenario, device="cpu")
-        return experiment.partition(_seed_of_data(run))
-    except (DataError, FolderError):
-        return None
-
-
 def _seed_of_data(run: RunFolder) -> int:
     """The seed whose partition is shown: the first of the first method."""
     return run.first_seed(run.methods[0])
 
 
 def _partition(run: RunFolder, stream: Stream) -> Picture | None:
-    clients = divided_clients(run)
+    clients = run.clients
     if stream.concepts or (clients is not None and clients.concepts):
         return _stream(run, stream, clients)
     if clients is None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bcfl.runtime import FEDERATIONS
-from experiments.reports import run_warnings
 from experiments.reports.run_warnings import (
     class_warnings,
     edge_warnings,
@@ -77,13 +76,12 @@ def test_hypotheses_that_are_one_partition_are_told(second, told):
 
 
 @pytest.mark.parametrize(("counts", "told"), [([[5, 0], [3, 0]], True), ([[5, 1], [3, 0]], False)])
-def test_samples_of_one_class_are_told(monkeypatch, counts, told):
+def test_samples_of_one_class_are_told(counts, told):
     """Where the division of the samples is known; else nothing is said."""
     known = SimpleNamespace(class_counts=lambda: np.array(counts))
-    monkeypatch.setattr(run_warnings, "divided_clients", lambda run: known)
-    assert [text[:28] for text in class_warnings(None)] == ["All samples are of one class"] * told
-    monkeypatch.setattr(run_warnings, "divided_clients", lambda run: None)
-    assert class_warnings(None) == []
+    found = class_warnings(SimpleNamespace(clients=known))
+    assert [text[:28] for text in found] == ["All samples are of one class"] * told
+    assert class_warnings(SimpleNamespace(clients=None)) == []
 
 
 @pytest.mark.parametrize(("best", "told"), [(0.1, True), (1.0, False)])

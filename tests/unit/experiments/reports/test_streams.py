@@ -214,8 +214,8 @@ def test_the_slider_knows_the_concepts_of_each_round(read, stream):
 
 
 def test_concepts_are_shown_where_the_data_are_not_at_hand(read, plain_figures, monkeypatch):
-    monkeypatch.setattr(client_gallery, "divided_clients", lambda run: None)
-    picture = client_gallery.client_pictures(read, {})["partition"]
+    monkeypatch.setattr(RunFolder, "clients", None)
+    picture = client_gallery.client_pictures(replace(read), {})["partition"]
     assert picture.title == "Concepts of 6 clients at 3 time steps"
     assert "circle" not in picture.caption
 
