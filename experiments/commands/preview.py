@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 60
 """Clients that are listed one by one."""
+MOST_NAMES = 20
+"""Names of classes that are listed."""
 
 
 @explained
@@ -96,9 +98,24 @@ def rows(partition: Partition) -> list[str]:
         lines.append(f"... and {len(partition) - MOST_ROWS} more clients")
     if len(shown) < partition.num_classes:
         lines.append(f"{partition.num_classes - len(shown)} classes without samples are not shown")
+    lines += class_legend(partition)
     lines += legend(partition)
     lines += [f"{count} samples {reason}" for reason, count in partition.left_out.items()]
     return lines
+
+
+def class_legend(partition: Partition) -> list[str]:
+    """A line with the names of the classes; none where there are none, or they are the numbers.
+
+    Args:
+        partition: clients with their samples.
+    """
+    names = partition.class_names
+    if names == tuple(map(str, range(len(names)))):
+        return []
+    shown = [f"{number} {name}" for number, name in enumerate(names)]
+    more = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
+    return [f"classes of {partition.source}: {', '.join(shown[:MOST_NAMES])}{more}"]
 
 
 def legend(partition: Partition) -> list[str]:

@@ -206,7 +206,7 @@ def of_parts(
         DataError: as of `experiments.datasets.Dataset.from_arrays`.
     """
     pairs = arrays_of(name, parts)
-    if "validation" in pairs and not any(map(len, pairs["validation"])):
+    if all(array.shape[:1] == (0,) for array in pairs.get("validation", (np.zeros(1),))):
         del pairs["validation"]
     labels = numbered_labels(name, {part: y for part, (_, y) in pairs.items()})
     samples = {part: x for part, (x, _) in pairs.items()}

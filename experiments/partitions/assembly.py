@@ -144,6 +144,7 @@ class Assembly:
             indices=indices,
             left_out={reason: count for reason, count in left_out.items() if count},
             num_classes=dataset.num_outputs,
+            class_names=dataset.class_names or (),
             source=dataset.name,
             hold_out=held_out,
             group_names=self.group_names,

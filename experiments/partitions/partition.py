@@ -89,6 +89,7 @@ class Partition(Sequence[ClientData]):
         concepts: concept of each client at each time step of a stream; empty otherwise.
         group_names: what the groups, or concepts, hold, by number, such as the domains; empty where
             the classes tell, or there are no groups.
+        class_names: names of the classes, or labels, of the data set by number; empty if unknown.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Partition(Sequence[ClientData]):
     hold_out: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     concepts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     group_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
 
     @classmethod
     def of_clients(cls, name: str, clients: Iterable[ClientData], dataset: Dataset) -> Partition:
@@ -121,6 +123,7 @@ class Partition(Sequence[ClientData]):
             indices=rows,
             left_out={},
             num_classes=dataset.num_outputs,
+            class_names=dataset.class_names or (),
             source=dataset.name,
         )
 

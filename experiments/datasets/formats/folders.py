@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -59,7 +60,9 @@ def from_folder(
     colours, grey ones get three equal channels.
 
     Args:
-        folder: the folder; classes are numbered by the sorted names of their subfolders.
+        folder: the folder; classes are numbered by the sorted names of their subfolders, which are
+            the `class_names` of the data set: in the order of numbers if all names are whole
+            numbers, so that 10 comes after 9, and else as text.
         name: name of the data set; that of the folder by default.
         size: height and width to resize to; needed where images differ in size.
         **scaling: `highest=NUMBER` divides pixels of any type, `scaled=False` keeps them; see
@@ -88,9 +91,10 @@ def from_folder(
     pairs = read_images([[file for part in files.values() for file in part], *test], size)
     samples = list(map(stacked, pairs if is_stated(scaling) else in_unit(pairs, name)))
     source = f"images in {folder}"
-    return Dataset.from_arrays(
+    dataset = Dataset.from_arrays(
         name, samples[0], samples[1] if test else None, source, channels="first", **scaling
     )
+    return replace(dataset, class_names=tuple(classes))
 
 
 def holds_lists(folder: Path) -> bool:
@@ -156,7 +160,9 @@ def _parts(folder: Path) -> dict[str, Path]:
 def _classes(folder: Path, parts: Mapping[str, Path]) -> list[str]:
     """Names of the classes, those of the training samples."""
     train = parts["train"]
-    classes = sorted(path.name for path in _folders(train) if _images(path))
+    found = [path.name for path in _folders(train) if _images(path)]
+    are_numbers = all(name.isascii() and name.isdigit() for name in found)
+    classes = sorted(found, key=lambda name: (int(name) if are_numbers else 0, name))
     of_parts = {name for names in ROLES.values() for name in names}
     if train == folder and classes and {name.lower() for name in classes} <= of_parts:
         raise DataError(

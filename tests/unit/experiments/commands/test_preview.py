@@ -66,6 +66,16 @@ def test_concepts_that_do_not_occur_and_many_empty_classes_are_not_shown(digits)
     assert lines[-1] == "52 classes without samples are not shown"
 
 
+def test_names_of_classes_are_listed_unless_they_are_the_numbers(digits):
+    numbered = replace(digits, class_names=tuple("0123456789"))
+    assert preview.class_legend(partitions.iid(numbered, clients=3)) == []
+    named = replace(digits, class_names=("zero", *"123456789"))
+    (line,) = preview.class_legend(partitions.iid(named, clients=3))
+    assert line.startswith("classes of optdigits: 0 zero, 1 1, 2 2")
+    many = replace(partitions.iid(digits, clients=3), class_names=tuple("abcdefghijklmnopqrstuvw"))
+    assert preview.class_legend(many)[0].endswith("19 t, ... (23 in all)")
+
+
 def test_many_clients_are_cut_and_drawn(tmp_path):
     out = tmp_path / "who.svg"
     code, lines = previewed(tmp_path, {"kind": "iid", "clients": 70}, "--out", out)

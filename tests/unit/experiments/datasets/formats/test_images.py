@@ -24,6 +24,24 @@ def test_one_folder_for_each_class(tmp_path):
         np.testing.assert_allclose(pets.inputs[:, 0, 0, 0] * 255, [255, 10, 20], atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("folders", "classes"),
+    [
+        (["10", "9", "2"], ("2", "9", "10")),
+        (["01", "1", "0"], ("0", "01", "1")),
+        (["10", "9", "x"], ("10", "9", "x")),
+    ],
+)
+def test_folders_that_are_numbers_are_classes_in_the_order_of_numbers(tmp_path, folders, classes):
+    for level, name in enumerate(folders):
+        save(tmp_path / name / "1.png", 51 * (level + 3))
+    found = datasets.from_folder(tmp_path)
+    assert found.class_names == classes
+    levels = {name: 51 * (level + 3) / 255 for level, name in enumerate(folders)}
+    expected = [levels[name] for name in classes]
+    np.testing.assert_allclose(found.inputs[:, 0, 0, 0], expected, rtol=1e-6)
+
+
 def test_train_and_test_folders_and_colours(tmp_path):
     for part in ("train", "test"):
         save(tmp_path / part / "a" / "1.png", 128, mode="RGB")
