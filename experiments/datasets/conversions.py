@@ -15,11 +15,10 @@ from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options
 from experiments.datasets.labels import writer_numbers
 from experiments.datasets.parts import Pair
+from experiments.datasets.splits import VALIDATION
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
-
-VALIDATION_SPLITS = ("validation", "valid", "val", "dev")
 
 
 def from_numpy(
@@ -150,7 +149,7 @@ def _splits(
     """Splits to train on, and the test set: the given one, or else the first split of that kind."""
     if "train" not in dataset:
         raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-    name_of_validation = next((split for split in VALIDATION_SPLITS if split in dataset), None)
+    name_of_validation = next((split for split in VALIDATION if split in dataset), None)
     validation = None if name_of_validation is None else dataset[name_of_validation]
     if test is None:
         test = dataset.get("test", validation)
