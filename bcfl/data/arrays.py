@@ -16,9 +16,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from bcfl.data.plain import check_dense, described, plain_array, plain_tensor
 from bcfl.runtime.numbers import places_of
 
 REAL_KINDS = "biuf"
+EXACT = 2**24
+"""Whole numbers up to this are exact in float32."""
 AS_COLUMNS = (
     "; values without an order become columns of 0 and 1, by one list of categories for all "
     "clients: `[[value == one for one in categories] for value in values]`"
@@ -43,31 +46,18 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
         of_text: what to do about text, for errors.
 
     Raises:
-        TypeError: the values are complex, masked, sparse, ragged, or no numbers.
+        TypeError: the values are complex, masked, sparse, ragged, or no numbers, or see
+            `bcfl.data.plain.plain_array`.
         ValueError: some are missing, such as None.
     """
-    if isinstance(values, Tensor):
-        values = plain_tensor(values, what).numpy()
-    _check_dense(values, what)
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        ragged = isinstance(values, Sequence | np.ndarray)
-        raise TypeError(
-            f"{what} must be an array of numbers, of samples that agree in shape, got a "
-            f"{type(values).__name__}{' whose parts differ in shape' * ragged}"
-        ) from None
-    except TypeError as error:
-        raise TypeError(f"{what} must be an array of numbers: {error}") from None
+    array = plain_array(values, what)
     if array.dtype.kind not in REAL_KINDS:
         known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
         got = "text" if _has_text(array) else known.get(array.dtype.kind, "dates")
         if got == "objects":
             check_present(array, what)
             got = f"objects such as {described(next(array.flat))}" if array.size else got
-            got += "; numbers that are objects become numbers by `.astype(float)`" * (
-                array.size > 0 and all(isinstance(one, Real) for one in array.flat)
-            )
+            got += _of_objects(array)
         else:
             got = f"{got} ({array.dtype})"
         remedy = _remedy(array, of_text) if _has_text(array) else ""
@@ -75,17 +65,32 @@ def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDAr
     return array
 
 
-def _check_dense(values: Any, what: str) -> None:  # noqa: ANN401 - of any library
-    """Check that values are neither masked nor a sparse matrix."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        places = places_of(np.ma.getmaskarray(values))
-        raise TypeError(
-            f"{what} must not be masked, got masked entries in {places}; fill them, or leave their "
-            "samples out"
-        )
-    if hasattr(values, "toarray") and hasattr(values, "nnz"):
-        raise TypeError(
-            f"{what} must be a dense array, got {described(values)}; `.toarray()` makes one"
+def _of_objects(array: NDArray[Any]) -> str:
+    """What to do about objects that are numbers, or rows of them."""
+    if array.size and all(isinstance(one, Real) for one in array.flat):
+        return "; numbers that are objects become numbers by `.astype(float)`"
+    if array.size and all(isinstance(one, list | tuple | np.ndarray) for one in array.flat):
+        return "; rows that are objects become one array by `numpy.stack(list(values))`"
+    return ""
+
+
+def check_exact(values: NDArray[Any], what: str) -> None:
+    """Check that whole numbers are the same in float32.
+
+    Args:
+        values: numbers of any type.
+        what: name of the values, for the message.
+
+    Raises:
+        ValueError: one is too large.
+    """
+    if values.dtype.kind not in "ui" or not values.size:
+        return
+    largest = max(int(values.max()), -int(values.min()))
+    if largest > EXACT:
+        raise ValueError(
+            f"{what} that are whole numbers are kept up to {EXACT}, beyond which float32 is not "
+            f"exact, got {largest}; give floats, by `.astype(float)`, where they may be rounded"
         )
 
 
@@ -93,13 +98,13 @@ def check_present(values: NDArray[Any], what: str) -> None:
     """Check that no value is missing: None, NaN, or what pandas has in their place.
 
     Args:
-        values: (samples, ...) objects.
+        values: (samples, ...) values; those of types other than objects are never missing.
         what: name of the values, for the message.
 
     Raises:
         ValueError: some are missing; the message says how many, and where the first of them is.
     """
-    flags = [_is_missing(value) for value in values.flat]
+    flags = [_is_missing(value) for value in values.flat] if values.dtype.kind == "O" else []
     if values.ndim and any(flags):
         first = values.flat[flags.index(True)]
         places = places_of(np.reshape(flags, values.shape), repr(first))
@@ -130,26 +135,6 @@ def _has_text(array: NDArray[Any]) -> bool:
     return objects or array.dtype.kind in "US"
 
 
-def plain_tensor(values: Tensor, what: str) -> Tensor:
-    """A tensor on the CPU that numpy can read; narrow floating-point numbers become float32.
-
-    Args:
-        values: numbers.
-        what: name of the values, for errors.
-
-    Raises:
-        TypeError: the tensor is sparse or quantized.
-    """
-    if values.layout is not torch.strided or values.is_quantized:
-        made = "" if values.is_quantized else "; `.to_dense()` makes one"
-        raise TypeError(f"{what} must be a dense tensor, got {values.layout}, {values.dtype}{made}")
-    plain = values.detach().resolve_conj().resolve_neg().cpu()
-    return plain.float() if plain.dtype in (torch.bfloat16, *_EIGHT_BITS) else plain
-
-
-_EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2)
-
-
 def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
     """A copy of inputs; floating-point numbers keep their precision, others become float32.
 
@@ -159,11 +144,13 @@ def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
 
     Raises:
         TypeError: see `real_array`.
-        ValueError: a value is missing, or there is no axis of samples.
+        ValueError: a value is missing, there is no axis of samples, or whole numbers are too large
+            for float32.
     """
     array = real_array(values, what, AS_COLUMNS)
     sizes = {2: torch.float16, 4: torch.float32}
     kept = sizes.get(array.dtype.itemsize, torch.float64)
+    check_exact(array, what)
     return _copied(array, kept if array.dtype.kind == "f" else torch.float32, what)
 
 
@@ -204,12 +191,13 @@ def class_numbers(
         (samples,) int64, at least 0.
 
     Raises:
-        TypeError: the classes are no sequence, or a label cannot be hashed.
+        TypeError: the classes are no sequence, or a label is masked or cannot be hashed.
         ValueError: the labels are no row, one is none of the classes, or a class is repeated.
     """
     places = {label: place for place, label in enumerate(class_list(classes))}
     if isinstance(values, Tensor):
         values = plain_tensor(values, what).numpy()
+    check_dense(values, what)
     labels = np.asarray(values, object)
     if labels.ndim != 1:
         raise ValueError(f"{what} must be one label per sample, got shape {labels.shape}")
@@ -247,22 +235,6 @@ def class_list(classes: Sequence[Any]) -> tuple[Any, ...]:
 def _plain(label: Any) -> Any:  # noqa: ANN401 - as it was given
     """A label of numpy as one of Python, which is equal to it and reads better."""
     return label.item() if isinstance(label, np.str_ | np.number | np.bool_) else label
-
-
-def described(value: object) -> str:
-    """Type of an argument for errors; arrays by shape and dtype, other values cut short.
-
-    Args:
-        value: an argument of any type.
-    """
-    kind = type(value).__name__
-    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if shape:
-        of = "" if dtype is None else f", {dtype}"
-        return f"a {kind} of shape {tuple(shape)}{of}"
-    if isinstance(value, tuple | list) and any(hasattr(each, "shape") for each in value[:3]):
-        return f"a {kind} of {', '.join(map(described, value[:3]))}"
-    return f"{shortened(value)} ({kind})"
 
 
 def _copied(array: NDArray[np.generic], dtype: torch.dtype, what: str) -> Tensor:

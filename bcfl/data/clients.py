@@ -13,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from bcfl.data.arrays import class_list, described
+from bcfl.data.arrays import class_list
 from bcfl.data.frames import are_numbered, named_columns, without_frame
 from bcfl.data.names import (
     TEST,
@@ -23,6 +23,7 @@ from bcfl.data.names import (
     checked_group,
     checked_name,
 )
+from bcfl.data.plain import described
 from bcfl.data.sources import Columns, samples_and_columns
 from bcfl.data.view import View
 from bcfl.runtime.seeds import generator
@@ -214,7 +215,7 @@ class ClientData:
             inputs: of data sets with columns, that of the inputs, or several; columns of numbers
                 become one axis. By default all but that of the targets.
             targets: of data sets with columns, that of the targets; by default the only one among
-                `label`, `labels`, `target`, `targets` and `y`.
+                `label`, `labels`, `target`, `targets`, `y` and `fine_label`.
             group: true group, used for analysis only.
             classes: labels of all classes, in one order for all clients, where targets are such
                 labels, for example text.

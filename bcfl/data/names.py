@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from bcfl.data.arrays import described
+from bcfl.data.plain import described
 from bcfl.runtime.numbers import as_whole
 from bcfl.runtime.suggestions import nearest_name
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bcfl.data.arrays import described, plain_tensor
 from bcfl.data.images import pixels_of
+from bcfl.data.plain import described, is_masked, plain_tensor
 
 Result = TypeVar("Result")
 _END = object()
@@ -175,21 +175,23 @@ def _read(source: Any, index: int) -> Any:  # noqa: ANN401
 
 
 def _closed(value: Any) -> Any:  # noqa: ANN401
-    return as_array(value) if _is_image(value) else value
+    return sample_array(value) if _is_image(value) else value
 
 
-def as_array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays, images
+def sample_array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays, images
     """A sample as an array.
 
     Args:
         sample: a tensor, an array, a number, or an image of Pillow, see `bcfl.data.pixels_of`.
 
     Raises:
-        TypeError: it is a tensor that has no plain values.
+        TypeError: it is a tensor that has no plain values, or it is masked.
         ValueError: it is an image that Pillow does not read in full.
     """
     if _is_image(sample):
         return pixels_of(sample)
+    if is_masked(sample):
+        raise TypeError("it must not be masked; fill such entries, or leave their samples out")
     return np.asarray(
         plain_tensor(sample, "samples").numpy() if isinstance(sample, Tensor) else sample
     )

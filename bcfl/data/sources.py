@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.arrays import check_present, described
+from bcfl.data.arrays import check_present
 from bcfl.data.frames import check_columns, in_order
+from bcfl.data.plain import check_types, described
 from bcfl.data.reading import (
     Reader,
     Samples,
-    as_array,
     check_split,
     first_names,
     is_loader,
@@ -24,10 +24,11 @@ from bcfl.data.reading import (
     kind_of,
     length_of,
     opened,
+    sample_array,
     without_names,
 )
 
-TARGETS = ("label", "labels", "target", "targets", "y")
+TARGETS = ("label", "labels", "target", "targets", "y", "fine_label")
 Columns = str | Sequence[str] | None
 
 
@@ -44,7 +45,7 @@ def samples_of(
         inputs: column of the inputs, or several; columns of numbers become one axis. By default all
             but that of the targets.
         targets: column of the targets; by default the only one among `label`, `labels`, `target`,
-            `targets` and `y`.
+            `targets`, `y` and `fine_label`.
 
     Raises:
         TypeError: the source is none of these, has no length, so that it might have no end, or its
@@ -81,7 +82,7 @@ def samples_and_columns(
     source = opened(source, by_name)
     if _has_columns(source):
         names = column_names(source)
-        target = _target(targets, names)
+        target = target_column(targets, names)
         columns: Sequence[Any] = _inputs(names, target, inputs)
         columns = in_order(columns, like, "data") if like else columns
         return *_of_columns(source, columns, target), tuple(columns)
@@ -129,7 +130,7 @@ def _pair(
             f"data must be pairs of an input and a target, got {got} as {reader.part} {index} of "
             f"{reader.kind}{names or hint}"
         )
-    return reader.at(index, as_array, sample[0]), reader.at(index, as_array, sample[1])
+    return reader.at(index, sample_array, sample[0]), reader.at(index, sample_array, sample[1])
 
 
 def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa: ANN401
@@ -138,6 +139,7 @@ def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa:
         scalars = [array.item() if array.ndim == 0 else 0 for array in arrays]
         check_present(np.array(scalars, object), "samples")
         raise ValueError(f"samples must agree in shape, got {shapes[:3]}; pad or crop them before")
+    check_types(arrays, "samples")
     if len({array.dtype.kind in "US" for array in arrays}) > 1:
         arrays = [array.astype(object) for array in arrays]  # else missing text becomes "nan"
     joined: NDArray[Any] = join(arrays)
@@ -160,12 +162,20 @@ def _of_columns(
     return (x[0] if is_array else np.stack(x, axis=1)), _column(source, target)
 
 
-def _target(targets: str | None, names: list[str]) -> str:
-    """Column of the targets; the only usual one where none is named."""
+def target_column(targets: str | None, names: Sequence[str]) -> str:
+    """Column of the targets; the only usual one where none is named.
+
+    Args:
+        targets: its name, if it is given.
+        names: of all columns.
+
+    Raises:
+        ValueError: there is no such column, or none or several of the usual ones.
+    """
     if targets is None:
         usual = [name for name in TARGETS if name in names]
         if len(usual) != 1:
-            raise ValueError(f"targets must name the column of the targets, one of {names}")
+            raise ValueError(f"targets must name the column of the targets, one of {list(names)}")
         return usual[0]
     if targets not in names:
         raise ValueError(
@@ -230,7 +240,7 @@ def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
         whole = Reader(reader.kind, "column").at(repr(name), plain.__getitem__, name)
         reader = Reader(reader.kind, f"column {name!r}, sample")
         numbered = reader.each(whole)
-    return _joined([reader.at(index, as_array, value) for index, value in numbered], np.stack)
+    return _joined([reader.at(index, sample_array, value) for index, value in numbered], np.stack)
 
 
 def _named(sample: Any, name: str, index: int) -> Any:  # noqa: ANN401

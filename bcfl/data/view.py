@@ -10,8 +10,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from bcfl.data.arrays import class_numbers, described, inputs_tensor, targets_tensor
+from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
 from bcfl.data.frames import without_frame
+from bcfl.data.plain import described
 from bcfl.runtime.numbers import check_finite
 from posteriors.checks import largest_magnitude
 

@@ -20,8 +20,6 @@ ROUNDING = 1e-6
 """What arithmetic in float32 may add to numbers from 0 to 1."""
 MOST_CHANNELS = 4
 """An axis of at most this size holds channels."""
-EXACT = 2**24
-"""Whole numbers up to this are exact in float32."""
 WHERE = "(in scenarios, keys of [data])"
 """Where `highest` and `scaled` are set, for messages."""
 
@@ -78,9 +76,9 @@ def scaled_inputs(
     inputs = np.concatenate([*parts.values()])
     low, high = float(np.min(inputs)), float(np.max(inputs))
     if not scaled:
-        return _kept(inputs, highest, max(-low, high))
+        return _kept(inputs, highest)
     if highest is None:
-        _check_one_scale(parts)
+        check_one_scale(parts)
         highest = _usual_highest(what, inputs, low, high)
     elif not is_unit(inputs, highest):
         raise ValueError(f"inputs must lie in 0 to highest={highest}, got {low} to {high}")
@@ -90,14 +88,30 @@ def scaled_inputs(
     return shares.clip(0, 1, out=shares)
 
 
-def _check_one_scale(parts: Mapping[str, NDArray[Any]]) -> None:
-    """Check that parts do not show that one of them is in [0, 1], and another of 8 bits."""
+def check_one_scale(
+    parts: Mapping[str, NDArray[Any]],
+    kind: str = "parts",
+    remedy: str = "convert them, or set highest=NUMBER to divide all by it, or scaled=False to "
+    f"keep them {WHERE}",
+) -> None:
+    """Check that parts do not show that one of them is in [0, 1], and another of 8 bits.
+
+    Args:
+        parts: (samples, ...) finite numbers by part.
+        kind: what the parts are, for the message.
+        remedy: what to do about it.
+
+    Raises:
+        ValueError: the highest numbers that their types stand for differ, or one part is in [0, 1]
+            and another from 0 to far more.
+    """
     scales = {_known_scale(inputs) for inputs in parts.values()} - {None}
-    if len(scales) > 1:
+    highs = [float(np.max(inputs)) for inputs in parts.values() if float(np.min(inputs)) >= 0]
+    units = any(np.max(inputs) > 0 and is_unit(inputs) for inputs in parts.values())
+    if len(scales) > 1 or (units and max(highs, default=0) > SMALL_SCALE):
         shown = [f"{part} {x.dtype} up to {np.max(x):.6g}" for part, x in parts.items()]
         raise ValueError(
-            f"inputs of all parts must be of one scale, got {', '.join(shown)}; convert them, or "
-            f"set highest=NUMBER to divide all by it, or scaled=False to keep them {WHERE}"
+            f"inputs of all {kind} must be of one scale, got {', '.join(shown)}; {remedy}"
         )
 
 
@@ -129,16 +143,12 @@ def is_unit(values: NDArray[Any], highest: float = 1) -> bool:
     return low >= -ROUNDING * highest and high <= (1 + ROUNDING) * highest
 
 
-def _kept(
-    inputs: NDArray[np.generic], highest: float | None, largest: float
-) -> NDArray[np.float32]:
+def _kept(inputs: NDArray[np.generic], highest: float | None) -> NDArray[np.float32]:
     if highest is not None:
         raise ValueError(f"highest must not be given with scaled=False, got {highest}")
-    if inputs.dtype.kind in "ui" and largest > EXACT:
-        raise ValueError(
-            f"whole numbers are kept up to {EXACT}, beyond which float32 is not exact, got "
-            f"{largest:.0f}; pass floats where they may be rounded"
-        )
+    from bcfl.data import check_exact
+
+    check_exact(inputs, "inputs")
     return inputs.astype(np.float32)
 
 
@@ -210,13 +220,29 @@ def channels_first(inputs: NDArray[np.float32], channels: Channels | None) -> ND
 
 
 def _channel_axis(shape: tuple[int, ...]) -> Literal["first", "last"]:
-    _, first, middle, last = shape
-    if first <= MOST_CHANNELS or middle == last:
-        return "first"
-    if last <= MOST_CHANNELS or first == middle:
-        return "last"
-    raise ValueError(
-        f"images of shape {shape[1:]} have their channels first or last, which cannot be told from "
-        "the sizes; set channels='first' or 'last', or 'none' if they are no images (in an .npz "
-        "file, an array of that name)"
-    )
+    first, last = _signs_of_channels(shape[1:])
+    if first == last:
+        raise ValueError(
+            f"images of shape {shape[1:]} have their channels first or last, which cannot be told "
+            "from the sizes; set channels='first' or 'last', or 'none' if they are no images (in "
+            "an .npz file, an array of that name)"
+        )
+    return "first" if first > last else "last"
+
+
+def seem_last(shape: tuple[int, ...]) -> bool:
+    """Whether the sizes of one sample show that its channels are last, and nothing else.
+
+    Args:
+        shape: of one sample.
+    """
+    if len(shape) != 3:
+        return False
+    first, last = _signs_of_channels(shape)
+    return first == 0 and last > 0
+
+
+def _signs_of_channels(shape: tuple[int, ...]) -> tuple[int, int]:
+    """How many signs there are that the first axis of three is that of channels, or the last."""
+    first, middle, last = shape
+    return (first <= MOST_CHANNELS) + (middle == last), (last <= MOST_CHANNELS) + (first == middle)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bcfl.runtime import warn_of_data
-from experiments.datasets.arrays import OPTIONS, Reading
+from experiments.datasets.arrays import OPTIONS, Reading, seem_last
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options
 from experiments.datasets.labels import writer_numbers
 from experiments.datasets.parts import Pair
-from experiments.datasets.splits import VALIDATION
+from experiments.datasets.splits import VALIDATION, with_test
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
+
+INPUTS = ("image", "img", "inputs", "x")
+"""Usual columns of inputs."""
 
 
 def from_numpy(
@@ -84,13 +88,18 @@ def from_torch(
             channels are first by default.
 
     Raises:
-        DataError: samples are no such pairs or differ in shape, or the data set raised an error of
-            any kind, which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
+        DataError: samples are no such pairs or differ in shape, parts differ in the names of
+            classes that data sets may have as `classes`, or the data set raised an error of any
+            kind, which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
     """
     check_options(name, reading, OPTIONS)
-    train = _pairs(f"{name!r} (training part)", dataset)
-    held = None if test is None else _pairs(f"{name!r} (test part)", test)
-    return Dataset.from_arrays(name, train, held, name, **_FIRST | reading)
+    sets = {"training": dataset} if test is None else {"training": dataset, "test": test}
+    parts = {part: _pairs(f"{name!r} ({part} part)", one) for part, one in sets.items()}
+    names = common_names(name, {part: _names(one, "classes") for part, one in sets.items()})
+    found = of_parts(name, parts, name, None, _FIRST | reading)
+    _warn_of_channels(found, reading)
+    is_complete = names is not None and len(names) == found.num_outputs
+    return replace(found, class_names=names) if is_complete else found
 
 
 def from_huggingface(
@@ -113,57 +122,56 @@ def from_huggingface(
             warning names other splits.
         test: the original test set, if any, in place of the split `test`.
         inputs: column of images, or of arrays with their channels first, or several columns of
-            numbers; by default the first of `image`, `img`, `inputs`, `x`.
+            numbers; by default the only one among `image`, `img`, `inputs`, `x`.
         targets: column of classes, or of rows of 0 and 1 where any number of labels may be present;
-            by default the first of `label`, `labels`, `fine_label`, `y`.
+            by default the only one among `label`, `labels`, `target`, `targets`, `y`,
+            `fine_label`. Where it has names of classes, some classes may be absent.
         name: name of the data set.
         **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
             channels are first by default.
 
     Raises:
-        DataError: there is no such column or split, a split is a stream or empty, samples differ in
-            shape, or code of the data set raised an error, which is the cause; see also
-            `experiments.datasets.Dataset.from_arrays`.
+        DataError: there is no such column or split, parts differ in the names of classes, a split
+            is a stream or empty, samples differ in shape, or code of the data set raised an error,
+            which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
     """
     check_options(name, reading, OPTIONS)
     splits = {"training": dataset}
     if isinstance(dataset, Mapping):
-        splits, test = _splits(name, dataset, test)
-    if test is not None:
+        splits = _splits(name, dataset, test)
+    elif test is not None:
         splits["test"] = test
-    parts = {
-        part: _of_columns(f"{name!r} ({part} part)", split, inputs, targets)
-        for part, split in splits.items()
-    }
-    return of_parts(name, parts, name, None, _FIRST | reading)
+    parts, names_of = {}, {}
+    for part, split in splits.items():
+        what = f"{name!r} ({part} part)"
+        parts[part], names_of[part] = _of_columns(what, split, inputs, targets)
+    names = common_names(name, names_of)
+    found = of_parts(name, parts, name, len(names) if names else None, _FIRST | reading, names)
+    _warn_of_channels(found, reading)
+    return found
 
 
 _FIRST: Reading = {"channels": "first"}
 
 
-def _splits(
-    name: str,
-    dataset: Mapping[str, Any],
-    test: Any | None,  # noqa: ANN401
-) -> tuple[dict[str, Any], Any | None]:
-    """Splits to train on, and the test set: the given one, or else the first split of that kind."""
+def _splits(name: str, dataset: Mapping[str, Any], test: Any | None) -> dict[str, Any]:  # noqa: ANN401
+    """Splits by part, of which a given test set takes the place of the split `test`."""
     if "train" not in dataset:
         raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-    name_of_validation = next((split for split in VALIDATION if split in dataset), None)
-    validation = None if name_of_validation is None else dataset[name_of_validation]
-    if test is None:
-        test = dataset.get("test", validation)
-    read = ("train", "test", name_of_validation)
+    validation = next((split for split in VALIDATION if split in dataset), None)
+    splits = {"training": dataset["train"]}
+    if validation is not None and dataset[validation] is not test:
+        splits["validation"] = dataset[validation]
+    if test is not None or "test" in dataset:
+        splits["test"] = dataset["test"] if test is None else test
+    read = ("train", "test", validation)
     unread = [one for one in dataset if one not in read and dataset[one] is not test]
     if unread:
         warn_of_data(
             f"dataset {name!r}: splits that are not read: {', '.join(unread)}; test=SPLIT gives "
             "another test set"
         )
-    splits = {"training": dataset["train"]}
-    if validation is not None and validation is not test:
-        splits["validation"] = validation
-    return splits, test
+    return with_test(splits)
 
 
 def _of_columns(
@@ -171,26 +179,70 @@ def _of_columns(
     dataset: Any,  # noqa: ANN401
     inputs: str | Sequence[str] | None,
     targets: str | None,
-) -> Pair:
-    from bcfl.data import column_names, samples_of
+) -> tuple[Pair, tuple[str, ...] | None]:
+    """Inputs and labels of a split, and the names of its classes."""
+    from bcfl.data import column_names, samples_of, target_column
 
     try:
         columns = column_names(dataset)
-        x = inputs or _usual("inputs", columns, ("image", "img", "inputs", "x"))
-        y = targets or _usual("targets", columns, ("label", "labels", "fine_label", "y"))
-        found, labels = samples_of(dataset, x, y)
+        x = inputs or _usual_inputs(columns)
+        y = target_column(targets, columns)
+        pair = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    return found, labels
+    features = getattr(dataset, "features", None)
+    return pair, _names(features.get(y) if isinstance(features, Mapping) else None, "names")
 
 
-def _usual(what: str, columns: Sequence[str], usual: Sequence[str]) -> str:
-    found = [column for column in usual if column in columns]
-    if not found:
+def _usual_inputs(columns: Sequence[str]) -> str:
+    found = [column for column in INPUTS if column in columns]
+    if len(found) != 1:
         raise ValueError(
-            f"lacks the column {' or '.join(usual)}, got {', '.join(columns)}; say which as {what}"
+            f"inputs must name the column of the inputs, one of {list(columns)}; by default it is "
+            f"the only one among {', '.join(INPUTS)}"
         )
     return found[0]
+
+
+def _names(holder: object, attribute: str) -> tuple[str, ...] | None:
+    """Names of classes that a data set, or a column, may have."""
+    found = getattr(holder, attribute, None)
+    is_one = isinstance(found, list | tuple) and all(isinstance(name, str) for name in found)
+    return tuple(found) if is_one and found else None
+
+
+def common_names(
+    name: str, names_of: Mapping[str, tuple[str, ...] | None]
+) -> tuple[str, ...] | None:
+    """Names of classes by number, which are the same in all parts that have them.
+
+    Args:
+        name: name of the data set, for the message.
+        names_of: names by part; None of parts without names.
+
+    Raises:
+        DataError: they differ.
+    """
+    named = {part: names for part, names in names_of.items() if names is not None}
+    if len(set(named.values())) > 1:
+        shown = "; ".join(f"{part} {shortened(list(names))}" for part, names in named.items())
+        raise DataError(
+            f"dataset {name!r}: parts must have the same names of classes in the same order, got "
+            f"{shown}; number the labels of all parts by one list of names, as "
+            "`align_labels_with_mapping` of Hugging Face does"
+        )
+    return next(iter(named.values()), None)
+
+
+def _warn_of_channels(dataset: Dataset, reading: Reading) -> None:
+    """Warn of images whose channels, first by default, seem to be last."""
+    shape = dataset.input_shape
+    if reading.get("channels") is None and seem_last(shape):
+        warn_of_data(
+            f"dataset {dataset.name!r}: samples of shape {shape} are read with their channels "
+            "first, but seem to have them last; set channels='last' (or 'first' or 'none', if that "
+            "is meant)"
+        )
 
 
 class _FirstTwo:

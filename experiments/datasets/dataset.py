@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import check_finite, is_whole
+from bcfl.runtime import is_whole
 from experiments.datasets.arrays import Channels, Reading, channels_first, scaled_inputs
+from experiments.datasets.attributes import (
+    check_all_finite,
+    check_domains,
+    check_range,
+    check_sets,
+    check_shapes,
+    check_types,
+    check_writers,
+    names_of_classes,
+    sets_of_labels,
+    whole_numbers,
+)
 from experiments.datasets.errors import DataError
-from experiments.datasets.labels import as_integers, class_numbers, number_of_classes
+from experiments.datasets.labels import (
+    UNLABELLED,
+    as_integers,
+    number_of_classes,
+    numbered_labels,
+)
 from experiments.datasets.parts import arrays_of
 
 
@@ -35,10 +51,14 @@ class Dataset:
         domains: (samples,) int64 source domain of each sample, such as the data set of a digit in
             Digits-Five; None where there is one.
         domain_names: names of the domains, by number.
+        class_names: names of the classes, or of the labels where samples have any number of them,
+            by number; None if unknown.
 
     Raises:
         DataError: an array has another dtype or shape, inputs are not finite, `num_classes` is no
-            whole number from 1, or labels or `num_native_test` are out of range.
+            whole number from 1, labels or `num_native_test` are out of range, or there are not as
+            many `class_names` as classes. Writers and domains may be whole numbers of any kind,
+            such as a list.
     """
 
     name: str
@@ -51,36 +71,34 @@ class Dataset:
     domains: NDArray[np.int64] | None = None
     domain_names: tuple[str, ...] = ()
     label_sets: NDArray[np.bool_] | None = None
+    class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.inputs.dtype != np.float32 or self.targets.dtype != np.int64:
-            raise DataError(
-                f"dataset {self.name!r}: inputs must be float32 and targets int64, got "
-                f"{self.inputs.dtype} and {self.targets.dtype} (Dataset.from_arrays converts)"
-            )
+        for kind in ("writers", "domains"):
+            object.__setattr__(self, kind, whole_numbers(self.name, kind, getattr(self, kind)))
+        sets = sets_of_labels(self.name, self.label_sets)
+        object.__setattr__(self, "label_sets", sets)
+        object.__setattr__(self, "domain_names", tuple(self.domain_names))
+        check_types(self.name, self.inputs, self.targets)
         if not is_whole(self.num_classes, least=1):
             raise DataError(
                 f"dataset {self.name!r}: num_classes must be a whole number, at least 1, got "
                 f"{self.num_classes!r}"
             )
-        _check_shapes(self.name, self.inputs, self.targets)
-        _check_finite(repr(self.name), self.inputs)
-        if self.targets.min() < 0 or self.targets.max() >= self.num_classes:
-            raise DataError(
-                f"dataset {self.name!r}: targets must be 0 to {self.num_classes - 1}, got "
-                f"{self.targets.min()} to {self.targets.max()}"
-            )
+        check_shapes(self.name, self.inputs, self.targets)
+        check_all_finite(repr(self.name), self.inputs)
+        check_range(self.name, self.targets, self.num_classes)
         if not 0 <= self.num_native_test <= len(self.targets):
             raise DataError(
                 f"dataset {self.name!r}: num_native_test must be 0 to {len(self.targets)}, got "
                 f"{self.num_native_test}"
             )
-
-        _check_typed(self.name, "writers", self.writers, np.int64, self.targets.shape)
-        if self.label_sets is not None:
-            shape = (self.num_classes, *(self.label_sets.shape[1:2] or (1,)))
-            _check_typed(self.name, "label_sets", self.label_sets, np.bool_, shape)
-        _check_domains(self.name, self.domains, self.domain_names, len(self.targets))
+        check_writers(self.name, self.writers, len(self.targets), self.num_native_test)
+        if sets is not None:
+            check_sets(self.name, sets, self.num_classes)
+        check_domains(self.name, self.domains, self.domain_names, len(self.targets))
+        names = names_of_classes(self.name, self.class_names, self.num_outputs)
+        object.__setattr__(self, "class_names", names)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -130,9 +148,10 @@ class Dataset:
         is meant.
 
         Images become (channels, height, width): (samples, height, width) gets a channel axis. Of
-        four axes the second is that of channels if its size is at most 4 or the others are equal,
-        else the last one by the same rule. Samples of sequences, (samples, time, features), keep
-        their axes by `channels="none"`.
+        four axes the second or the last is that of channels, whichever has more of two signs: its
+        size is at most 4, and the other two axes of the image are equal. Where both have as many,
+        `channels` has to say which. Samples of sequences, (samples, time, features), keep their
+        axes by `channels="none"`.
 
         Args:
             name: name of the data set.
@@ -170,6 +189,7 @@ def of_parts(
     source: str,
     num_classes: int | None,
     reading: Reading,
+    class_names: tuple[str, ...] | None = None,
 ) -> Dataset:
     """A data set of training samples, and perhaps validation and test samples.
 
@@ -180,6 +200,7 @@ def of_parts(
         source: origin of the data.
         num_classes: as of `experiments.datasets.Dataset.from_arrays`.
         reading: its `highest`, `scaled` and `channels`.
+        class_names: names of the classes, if they are known.
 
     Raises:
         DataError: as of `experiments.datasets.Dataset.from_arrays`.
@@ -187,87 +208,47 @@ def of_parts(
     pairs = arrays_of(name, parts)
     if "validation" in pairs and not any(map(len, pairs["validation"])):
         del pairs["validation"]
-    labels, label_sets, width = class_numbers(name, {part: y for part, (_, y) in pairs.items()})
+    labels = numbered_labels(name, {part: y for part, (_, y) in pairs.items()})
     samples = {part: x for part, (x, _) in pairs.items()}
     for part, inputs in samples.items():
-        _check_part(f"{name!r} ({part} part)", inputs, labels[part])
+        _check_part(f"{name!r} ({part} part)", inputs, labels.by_part[part])
     shapes = {part: x.shape[1:] for part, x in samples.items()}
     if len(set(shapes.values())) > 1:
         raise DataError(
             f"dataset {name!r}: {' and '.join(shapes)} inputs must agree in shape, got "
             f"{' and '.join(map(str, shapes.values()))}"
         )
-    targets = np.concatenate([*labels.values()]).astype(np.int64)
+    targets = np.concatenate([*labels.by_part.values()]).astype(np.int64)
     try:
         scaled = scaled_inputs(f"dataset {name!r}", samples, reading)
         inputs = channels_first(scaled, reading.get("channels"))
     except ValueError as error:
         raise DataError(f"dataset {name!r}: {error}") from None
-    if num_classes is None or label_sets is not None:
-        num_classes = width or number_of_classes(name, targets)
+    if num_classes is None or labels.label_sets is not None:
+        num_classes = labels.num_classes or number_of_classes(name, targets)
     return Dataset(
         name=name,
         inputs=inputs,
         targets=targets,
         num_classes=num_classes,
-        label_sets=label_sets,
-        num_native_test=len(labels.get("test", ())),
+        label_sets=labels.label_sets,
+        num_native_test=len(labels.by_part.get("test", ())),
         source=source,
+        class_names=class_names,
     )
 
 
-def _check_typed(
-    name: str, what: str, values: NDArray[Any] | None, dtype: type, shape: tuple[int, ...]
-) -> None:
-    """Check type and shape of an array that may be None."""
-    if values is not None and (values.dtype != dtype or values.shape != shape):
-        raise DataError(
-            f"dataset {name!r}: {what} must be {np.dtype(dtype)} of shape {shape}, got "
-            f"{values.dtype} of shape {values.shape}"
-        )
-
-
-def _check_domains(
-    name: str, domains: NDArray[np.int64] | None, names: tuple[str, ...], samples: int
-) -> None:
-    if domains is None:
-        return
-    if domains.shape != (samples,) or not np.isin(domains, np.arange(len(names))).all():
-        raise DataError(
-            f"dataset {name!r}: domains must be one number per sample, ({samples},), below the "
-            f"{len(names)} domain_names, got {domains.shape}"
-        )
-
-
-def _check_shapes(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
-    if inputs.ndim < 2 or targets.ndim != 1 or len(inputs) != len(targets):
-        raise DataError(
-            f"dataset {what}: inputs must be (samples, ...) and targets (samples,) of the same "
-            f"length, got {inputs.shape} and {targets.shape}"
-        )
-    if inputs.size == 0:
-        raise DataError(f"dataset {what}: there must be at least one sample, got {inputs.shape}")
-
-
 def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
-    _check_shapes(what, inputs, targets)
-    if inputs.dtype.kind not in "buif":
-        raise DataError(f"dataset {what}: inputs must be real numbers, got {inputs.dtype}")
+    check_shapes(what, inputs, targets)
     if targets.dtype.kind not in "ui":
         raise DataError(
             f"dataset {what}: labels must be integers 0 to k - 1, got type {targets.dtype}"
             f"{as_integers(targets)}"
         )
-    if targets.dtype.kind == "i" and (targets == -1).all():
+    if targets.dtype == np.uint64 and targets.max() > np.iinfo(np.int64).max:
+        raise DataError(f"dataset {what}: labels must be below 2**63, got {targets.max()}")
+    if targets.dtype.kind == "i" and (targets == UNLABELLED).all():
         raise DataError(
             f"dataset {what}: all labels are -1, as of test sets that are published without "
             'labels; give another one as test, such as test=data["validation"] of Hugging Face'
         )
-    _check_finite(what, inputs)
-
-
-def _check_finite(what: str, inputs: NDArray[Any]) -> None:
-    try:
-        check_finite(inputs, "inputs")
-    except ValueError as error:
-        raise DataError(f"dataset {what}: {error}") from None

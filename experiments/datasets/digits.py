@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
 from experiments.datasets.dataset import Dataset
@@ -16,6 +14,7 @@ from experiments.datasets.errors import DataError, domains_in_words
 from experiments.datasets.formats.files import is_file
 from experiments.datasets.formats.images import resized
 from experiments.datasets.formats.recognition import load_path, readable
+from experiments.datasets.joining import joined
 
 SIZE = (28, 28)
 """Height and width of all images of Digits-Five."""
@@ -158,100 +157,3 @@ def _required_path(domain: str, folder: Path) -> Path:
     if path is None:
         raise DataError(f"{folder} lacks {' or '.join(DIGITS[domain].paths)}")
     return path
-
-
-def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
-    """One data set of several domains, such as Digits-Five; original test samples come last.
-
-    Writers of one domain are none of another, and get numbers of their own.
-
-    Args:
-        name: name of the data set.
-        parts: samples by name of the domain, of one input shape and the same classes or labels.
-
-    Raises:
-        DataError: there is no domain, they differ in input shape or number of classes or labels,
-            one has domains of its own, or some have writers and others have not.
-    """
-    if not isinstance(parts, Mapping) or not parts:
-        raise DataError(
-            f"dataset {name!r}: domains must be a mapping from names to data sets, at least one, "
-            f"got {'none' if isinstance(parts, Mapping) else f'a {type(parts).__name__}'}"
-        )
-    _check_joinable(name, parts)
-    targets, label_sets = _joined_labels(list(parts.values()))
-    kept = [slice(0, len(part) - part.num_native_test) for part in parts.values()]
-    held = [slice(rows.stop, None) for rows in kept]
-
-    def ordered(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        chosen = [
-            array[rows]
-            for rows_of in (kept, held)
-            for array, rows in zip(arrays, rows_of, strict=True)
-        ]
-        return np.concatenate(chosen)
-
-    return Dataset(
-        name=name,
-        inputs=ordered([part.inputs for part in parts.values()]),
-        targets=ordered(targets),
-        num_classes=_first(parts).num_classes if label_sets is None else len(label_sets),
-        num_native_test=sum(part.num_native_test for part in parts.values()),
-        source="; ".join(part.source for part in parts.values()),
-        writers=None if _first(parts).writers is None else ordered(_joined_writers(parts)),
-        domains=ordered([np.full(len(part), n) for n, part in enumerate(parts.values())]),
-        domain_names=tuple(parts),
-        label_sets=label_sets,
-    )
-
-
-def _first(parts: Mapping[str, Dataset]) -> Dataset:
-    return next(iter(parts.values()))
-
-
-def _check_joinable(name: str, parts: Mapping[str, Dataset]) -> None:
-    for key, part in parts.items():
-        if part.domains is not None:
-            raise DataError(
-                f"dataset {name!r}: domain {key!r} has domains of its own, "
-                f"{', '.join(part.domain_names)}; join these, or leave them out by "
-                "dataclasses.replace(part, domains=None, domain_names=())"
-            )
-    kinds = {
-        (part.input_shape, part.num_outputs, part.label_sets is None) for part in parts.values()
-    }
-    if len(kinds) != 1:
-        shown = ", ".join(f"{key} {part!r}" for key, part in parts.items())
-        raise DataError(
-            f"dataset {name!r}: domains must agree in input shape and number of classes or labels, "
-            f"got {shown}"
-        )
-    without = [key for key, part in parts.items() if part.writers is None]
-    if 0 < len(without) < len(parts):
-        raise DataError(
-            f"dataset {name!r}: all domains must have writers, or none, got none of "
-            f"{', '.join(without)}; dataclasses.replace(part, writers=None) leaves them out"
-        )
-
-
-def _joined_labels(
-    parts: Sequence[Dataset],
-) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_] | None]:
-    """Targets of each part, and the sets of labels that occur in any of them."""
-    sets = [part.label_sets for part in parts if part.label_sets is not None]
-    targets = [part.targets for part in parts]
-    if not sets:
-        return targets, None
-    union, numbers = np.unique(np.concatenate(sets), axis=0, return_inverse=True)
-    own = np.split(numbers.reshape(-1), np.cumsum([len(one) for one in sets])[:-1])
-    return [number[target] for number, target in zip(own, targets, strict=True)], union
-
-
-def _joined_writers(parts: Mapping[str, Dataset]) -> list[NDArray[np.int64]]:
-    """Writers of each part, with numbers that no other part has."""
-    found: list[NDArray[np.int64]] = []
-    for part in parts.values():
-        assert part.writers is not None
-        after = 1 + max((int(one.max()) for one in found), default=-1)
-        found.append(np.unique(part.writers, return_inverse=True)[1] + after)
-    return found

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.datasets.errors import DataError
-from experiments.datasets.parts import as_array
+from experiments.datasets.parts import array_of
 
 NUMBERED = (
     "number the labels `y` of training and test samples together: "
     "`classes, y = numpy.unique(y, return_inverse=True)`"
 )
 """What to do about labels that are text, or integers with gaps."""
+
+UNLABELLED = -1
+WITHOUT_LABEL = "-1 if this means that they have no label, as numbering would make it a class"
+
+
+class Labels(NamedTuple):
+    """Labels of all parts as numbers.
+
+    Attributes:
+        by_part: (samples,) labels, of any type unless they were given as rows.
+        label_sets: (classes, labels) bool sets of labels that the numbers stand for, if they do.
+        num_classes: number of columns of one-hot rows; None of other labels.
+    """
+
+    by_part: dict[str, NDArray[Any]]
+    label_sets: NDArray[np.bool_] | None = None
+    num_classes: int | None = None
 
 
 def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, first: int = 0) -> None:
@@ -47,9 +64,9 @@ def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
         writers: (samples,) whole numbers or names.
 
     Raises:
-        DataError: they are of another shape, or are neither.
+        DataError: they are of another shape, masked or missing, or are neither.
     """
-    given = whole_labels(as_array(repr(name), "writers", writers))
+    given = whole_labels(array_of(repr(name), "writers", writers))
     if given.dtype.kind == "O" and all(isinstance(one, str) for one in given.flat):
         given = given.astype(str)
     if given.ndim != 1 or given.dtype.kind not in "iuUS":
@@ -67,10 +84,8 @@ def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
     return labels.astype(np.int64) if is_whole else labels
 
 
-def class_numbers(
-    name: str, given: Mapping[str, NDArray[Any]]
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_] | None, int | None]:
-    """Classes by part, the sets of labels that they are if they are such, and their number.
+def numbered_labels(name: str, given: Mapping[str, NDArray[Any]]) -> Labels:
+    """Labels by part as one number for each sample.
 
     Rows of 0 and 1 are classes where each of them is one-hot, and else sets of labels.
 
@@ -79,32 +94,35 @@ def class_numbers(
         given: labels by part, `training` among them: (samples,) or (samples, 1) classes, or
             (samples, labels) rows.
 
-    Returns:
-        Labels (samples,) by part, of any type if they are not rows; (classes, labels) sets of
-        labels, or None; the number of columns of one-hot rows, or None.
-
     Raises:
         DataError: rows differ in length, or are not of 0 and 1.
     """
     labels = {part: whole_labels(_one_column(one)) for part, one in given.items()}
     shape = labels["training"].shape[1:]
     if len(shape) != 1 or shape[0] < 2:
-        return labels, None, None
+        return Labels(labels)
     for part, rows in labels.items():
-        odd = rows[~np.isin(rows, (0, 1))]
-        if rows.shape[1:] != shape or odd.size:
-            got = f"{odd[0]} among rows" if odd.size else "rows"
-            raise DataError(
-                f"dataset {name!r} ({part} part): labels must be rows of 0 and 1, as many in each "
-                f"part, (samples, {shape[0]}) as in training, got {got} of shape {rows.shape}"
-            )
+        _check_rows(f"{name!r} ({part} part)", rows, shape[0])
     rows = np.concatenate([*labels.values()]).astype(bool)
-    one_hot = bool((rows.sum(axis=1) == 1).all())
-    sets, numbers = np.unique(rows, axis=0, return_inverse=True)
-    numbers = rows.argmax(axis=1) if one_hot else numbers.reshape(-1)
     ends = np.cumsum([len(one) for one in labels.values()])[:-1]
-    classes = dict(zip(labels, np.split(numbers.astype(np.int64), ends), strict=True))
-    return classes, None if one_hot else sets, shape[0] if one_hot else None
+
+    def by_part(numbers: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        return dict(zip(labels, np.split(numbers.astype(np.int64), ends), strict=True))
+
+    if (rows.sum(axis=1) == 1).all():
+        return Labels(by_part(rows.argmax(axis=1)), num_classes=shape[0])
+    sets, numbers = np.unique(rows, axis=0, return_inverse=True)
+    return Labels(by_part(numbers.reshape(-1)), label_sets=sets)
+
+
+def _check_rows(what: str, rows: NDArray[Any], length: int) -> None:
+    odd = rows[~np.isin(rows, (0, 1))]
+    if rows.shape[1:] != (length,) or odd.size:
+        got = f"{odd[0]} among rows" if odd.size else "rows"
+        raise DataError(
+            f"dataset {what}: labels must be rows of 0 and 1, as many in each part, (samples, "
+            f"{length}) as in training, got {got} of shape {rows.shape}"
+        )
 
 
 def number_of_classes(name: str, targets: NDArray[np.int64]) -> int:
@@ -159,4 +177,6 @@ def _counted_from_zero(present: NDArray[np.int64]) -> str:
     """What to do about labels that are not 0 to k - 1."""
     if np.array_equal(present, np.arange(1, len(present) + 1)):
         return "classes are counted from 0: give `y - 1` in place of such labels `y`, in all parts"
+    if present[0] == UNLABELLED and 0 in present:
+        return f"leave out samples of {WITHOUT_LABEL}; if it is a class, {NUMBERED}"
     return NUMBERED

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bcfl.runtime import check_finite
 from experiments.datasets.errors import DataError
+
+OF_TEXT = (
+    "; values without an order become columns of 0 and 1: "
+    "`[[value == one for one in categories] for value in values]`"
+)
+"""What to do about text among inputs."""
 
 Pair = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels."""
@@ -22,14 +29,14 @@ def arrays_of(name: str, parts: Mapping[str, object]) -> dict[str, Pair]:
         parts: pairs of inputs and labels by part, `training` first.
 
     Raises:
-        DataError: one is no pair of arrays, is masked, or has other columns than the first.
+        DataError: one is no pair of arrays, or has other columns than the first, or see `array_of`.
     """
     columns = [_columns(values) for values in _pair(name, "training", parts["training"])]
     return {part: _arrays(name, part, given, columns) for part, given in parts.items()}
 
 
-def as_array(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> NDArray[Any]:  # noqa: ANN401
-    """Values as an array.
+def array_of(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> NDArray[Any]:  # noqa: ANN401
+    """Values as an array; inputs are real numbers.
 
     Args:
         what: data set and part, for the message.
@@ -38,32 +45,27 @@ def as_array(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> 
         columns: names that the columns of a data frame must have, in their order.
 
     Raises:
-        DataError: they are sparse, differ in shape, or have other columns.
+        DataError: they are masked, sparse, or missing, differ in shape, have other columns, or
+            cannot be read.
     """
-    from bcfl.data import ordered_columns, plain_tensor, without_frame
+    from bcfl.data import check_present, ordered_columns, plain_array, real_array, without_frame
 
-    if hasattr(values, "toarray") and hasattr(values, "nnz"):
-        raise DataError(
-            f"dataset {what}: {kind} must be a dense array, got a "
-            f"{type(values).__name__}; `.toarray()` makes one"
-        )
     try:
-        if hasattr(values, "detach"):
-            return plain_tensor(values, kind).numpy()
-        if hasattr(values, "iloc"):
-            ordered = ordered_columns(values, columns, kind)
-            values = without_frame(ordered) if kind == "inputs" else ordered
+        values = ordered_columns(values, columns, kind)
+        if kind == "inputs":
+            array: NDArray[Any] = real_array(without_frame(values), kind, OF_TEXT)
+        else:
+            array = plain_array(values, kind)
+        if array.ndim:
+            check_present(array, kind)
+            check_finite(array, kind)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from None
-    try:
-        return np.asarray(values)
-    except ValueError:
+    except Exception as error:  # of arrays that are read when they are used
         raise DataError(
-            f"dataset {what}: {kind} must be one array, of samples that agree in shape, got a "
-            f"{type(values).__name__} whose parts differ in shape"
-        ) from None
-    except (TypeError, RuntimeError) as error:  # such as of lists of tensors
-        raise DataError(f"dataset {what}: {kind} must be one array: {error}") from None
+            f"dataset {what}: {kind} cannot be read, {type(error).__name__}: {error}"
+        ) from error
+    return array
 
 
 def _columns(values: ArrayLike) -> tuple[Any, ...]:
@@ -79,9 +81,7 @@ def _arrays(name: str, part: str, given: object, columns: Sequence[Sequence[Any]
     """Inputs and labels of a part; columns of data frames are those of inputs and labels."""
     values = _pair(name, part, given)
     what = f"{name!r} ({part} part)"
-    if any(map(np.ma.is_masked, values)):
-        raise DataError(f"dataset {what}: arrays must not be masked; leave out such samples")
-    inputs, labels = map(as_array, (what, what), ("inputs", "labels"), values, columns)
+    inputs, labels = map(array_of, (what, what), ("inputs", "labels"), values, columns)
     _check_inputs(what, inputs, labels)
     return inputs, labels
 

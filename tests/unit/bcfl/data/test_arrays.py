@@ -52,6 +52,14 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
             np.ma.masked_array([1.0, 2.0], mask=[1, 0]),
             "not be masked, .* 1 of 2 .* in sample 0",
         ),
+        (
+            [[1.0, 2.0], np.ma.masked_array([1.0, 2.0], mask=[1, 0])],
+            "not be masked, .* 1 of 2 .* in sample 1",
+        ),
+        ([np.ones(2, "u1"), np.ones(2, ">u2")], "one type, .* got 1 of uint16 and 1 of uint8"),
+        ([torch.ones(2), torch.ones(2, dtype=torch.uint8)], "got 1 of float32 and 1 of uint8"),
+        (["yes", 1.0], r"must be real numbers, got text \(object\); "),
+        (pandas.Series([[1.0], [2.0]]), r"objects such as \[1.0\] .* by `numpy\.stack"),
         (torch.ones(2, dtype=torch.complex64), "must be real numbers, got complex numbers"),
         ([[1, 2], [3]], "x must be an array of numbers.* got a list whose parts differ in shape"),
         ([object(), 1.0], "must be real numbers, got objects such as <object"),
@@ -109,6 +117,14 @@ def test_a_class_beyond_64_bits_is_refused():
         targets_tensor(np.array([0, 2**64 - 1], np.uint64))
 
 
+@pytest.mark.parametrize("number", [2**24 + 1, -(2**24) - 1])
+def test_whole_numbers_that_float32_would_round_are_refused(number):
+    with pytest.raises(ValueError, match=rf"up to 16777216, .* got {2**24 + 1}; give floats"):
+        inputs_tensor([[number]])
+    assert inputs_tensor([[float(number)]]).item() == number
+    assert targets_tensor([number]).item() == number
+
+
 def test_text_is_to_be_encoded_by_one_list_for_all_clients():
     with pytest.raises(TypeError, match=r"columns of 0 and 1, by one list of categories for all"):
         inputs_tensor(["cat", "dog"])
@@ -147,6 +163,12 @@ def test_labels_become_their_places_among_the_classes(labels, classes):
         ),
         ([np.str_("cow")], [np.str_("cat")], ValueError, r"classes \['cat'\], got 'cow'"),
         (["cat"], ["cat", "cat"], ValueError, r"classes must be distinct"),
+        (
+            np.ma.array(["cat", "cat"], mask=[0, 1]),
+            ["cat"],
+            TypeError,
+            "targets must not be masked",
+        ),
         ([["cat"]], ["cat"], ValueError, r"one label per sample, got shape \(1, 1\)"),
         (["cat"], [["cat"]], ValueError, r"classes must be a row of labels, .* got shape \(1, 1\)"),
         (["cat"], [], ValueError, r"classes must be a row of labels, at least one"),

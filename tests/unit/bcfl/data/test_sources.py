@@ -101,6 +101,16 @@ def test_columns_are_chosen_by_name():
         ([(X[0], 0), ([[1.0], [1.0, 2.0]], 0)], ValueError, "sample 1 of list raised ValueError"),
         ([(X[0], 0), (X, 0)], ValueError, r"agree in shape, got \[\(2,\), \(6, 2\)\]; pad or crop"),
         ([(X[0], 0), (None, 0)], ValueError, "samples must not be missing, .* None in sample 1"),
+        (
+            [(X[0], 0), (np.ma.array([0.1, 0.9], mask=[0, 1]), 0)],
+            ValueError,
+            "sample 1 of list raised TypeError: it must not be masked",
+        ),
+        (
+            [(np.ones(2, "u1"), 0), (np.ones(2, "f4"), 0)],
+            TypeError,
+            "samples must be of one type, .* got 1 of float32 and 1 of uint8; convert",
+        ),
         ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
         (FRAME[["a", "b"]], ValueError, "targets must name the column of the targets"),
         (None, ValueError, "no training samples"),

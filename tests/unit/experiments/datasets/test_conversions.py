@@ -1,5 +1,7 @@
 """Data sets of numpy, torch and Hugging Face."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -24,13 +26,25 @@ def test_tensors_of_numpy():
         DataError, match=r"inputs must be a dense array, got .*toarray\(\)` makes one"
     ):
         datasets.from_numpy(csr_array(X[0]), Y[:2])
-    with pytest.raises(DataError, match=r"\(training part\): inputs must be one array: .*grad"):
+    with pytest.raises(
+        DataError, match=r"\(training part\): inputs must be an array of numbers: .*grad"
+    ):
         datasets.from_numpy([*inputs], Y)
 
 
-@pytest.mark.parametrize("writers", [[None, "a"] * 3, np.arange(6) / 2, np.full(6, np.nan)])
-def test_writers_are_whole_numbers_or_names(writers):
-    with pytest.raises(DataError, match=r"writers must be one whole number or name per sample"):
+@pytest.mark.parametrize(
+    ("writers", "message"),
+    [
+        (np.arange(6) / 2, "be one whole number or name per sample"),
+        ([1, "a"] * 3, "be one whole number or name per sample"),
+        ([None, "a"] * 3, r"not be missing, .* 3 of 6 samples, the first of them None in sample 0"),
+        (["a", np.nan] * 3, "not be missing, .* 3 of 6 samples, .* nan in sample 1"),
+        (np.full(6, np.nan), "be finite, got NaN or inf in 6 of 6 samples"),
+        (np.ma.array(Y, mask=Y == 1), "not be masked, .* 3 of 6 samples, .* in sample 1"),
+    ],
+)
+def test_writers_are_whole_numbers_or_names(writers, message):
+    with pytest.raises(DataError, match=f"'arrays': writers must {message}"):
         datasets.from_numpy(X, Y, writers=writers)
 
 
@@ -40,16 +54,16 @@ def test_numpy():
     assert (found.num_native_test, found.input_shape, found.name) == (2, (3,), "arrays")
     assert found.writers.tolist() == [0, 1, 2, 0, 1, 2, 0, 0]
     with pytest.raises(
-        DataError, match=r"writers must be int64 of shape \(6,\), got int64 of shape \(2,\)"
+        DataError, match=r"one for each of the 8 samples, 6 of training and then 2 of .*, got 2"
     ):
-        datasets.from_numpy(inputs, targets, writers=[1, 2])
+        datasets.from_numpy(inputs, targets, (inputs[:2], targets[:2]), writers=[*"ab"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (((X, Y), (X, Y)), r"inputs and targets must be two arguments, .* got a tuple as inputs"),
-        (([X[0], X[1, :1]], Y[:2]), "inputs must be one array, .* got a list whose parts differ"),
+        (([X[0], X[1, :1]], Y[:2]), "inputs must be an array .* got a list whose parts differ"),
         ((X, Y, X), r"test samples must be a pair \(inputs, labels\), got a ndarray"),
         ((X, Y, (X,)), "got a tuple of length 1"),
     ],
@@ -155,7 +169,9 @@ def test_huggingface():
     assert (len(found), found.num_native_test, found.input_shape) == (6, 2, (3, 4, 5))
     assert datasets.from_huggingface(table(4)).num_native_test == 0
     other = table(4, inputs="scan", targets="kind")
-    with pytest.raises(DataError, match=r"lacks the column image or img .*got scan, kind"):
+    with pytest.raises(
+        DataError, match=r"name the column of the inputs, one of \['scan', 'kind'\]; .*image, img"
+    ):
         datasets.from_huggingface(other)
     named = datasets.from_huggingface(other, inputs="scan", targets="kind")
     np.testing.assert_array_equal(named.inputs, found.inputs[:4])
@@ -246,7 +262,7 @@ def test_values_are_kept_or_divided_where_that_is_asked_for(convert):
         ([[1, 0], [1, 1]], [[1, 0], [1, 1]]),
         ([0.2, 0.9], "labels must be integers 0 to k - 1, got type float"),
         (["no", "yes"], "labels must be integers 0 to k - 1, got type <U"),
-        ([None, 1], "labels must be integers 0 to k - 1, got type object"),
+        ([None, 1], "labels must not be missing, .* 1 of 2 samples, .* None in sample 0"),
         ([[1, 0], [0, 1]], [0, 1]),
         ([], "at least one sample"),
     ],
@@ -274,3 +290,78 @@ def test_splits_of_hugging_face():
     assert found.inputs[3].tolist() == [1.0, 0.0]
     with pytest.raises(DataError, match=r"IterableDataset might have no end; .*data\.take"):
         datasets.from_huggingface(data.to_iterable_dataset())
+
+
+def test_pictures_of_8_and_16_bits_are_not_stacked():
+    pictures = [Image.fromarray(np.full((4, 4), 255, kind)) for kind in ("u1", "u2")]
+    message = r"samples must be of one type, .*, got 1 of uint16 and 1 of uint8; convert"
+    with pytest.raises(DataError, match=message):
+        datasets.from_torch(list(zip(pictures, [0, 1], strict=True)))
+    with pytest.raises(DataError, match=message):
+        datasets.from_huggingface(Rows({"image": pictures, "label": [0, 1]}))
+
+
+def test_masked_samples_are_refused():
+    masked = np.ma.array([0.1, 0.9], mask=[0, 1])
+    with pytest.raises(
+        DataError, match=r"sample 1 of list raised TypeError: it must not be masked"
+    ):
+        datasets.from_torch([(X[0, 0, :2], 0), (masked, 1)])
+
+
+def test_channels_that_seem_to_be_last_are_told():
+    raw = np.random.default_rng(0).integers(0, 256, (6, 8, 7, 3)).astype(np.uint8)
+    samples = list(zip(raw, Y, strict=True))
+    with pytest.warns(DataWarning, match=r"shape \(8, 7, 3\) .* set channels='last'"):
+        assert datasets.from_torch(samples).input_shape == (8, 7, 3)
+    assert datasets.from_torch(samples, channels="last").input_shape == (3, 8, 7)
+    assert datasets.from_torch(samples, channels="first").input_shape == (8, 7, 3)
+    with pytest.warns(DataWarning, match=r"set channels='last'"):
+        datasets.from_huggingface(Rows({"x": raw, "y": Y}))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"labels": [1, 0, 1, 0]}, r"targets must name the column of the targets, one of"),
+        ({"x": [1, 0, 1, 0]}, r"inputs must name the column of the inputs, one of"),
+        ({"fine_label": [1, 0, 1, 0]}, r"targets must name"),
+    ],
+)
+def test_of_several_usual_columns_none_is_taken(more, message):
+    with pytest.raises(DataError, match=message):
+        datasets.from_huggingface(Rows({**table(4).columns, **more}))
+
+
+def test_fine_labels_are_taken_beside_coarse_ones():
+    coarse = {"coarse_label": [0, 0, 0, 0]}
+    found = datasets.from_huggingface(Rows({**table(4, targets="fine_label").columns, **coarse}))
+    assert found.targets.tolist() == [0, 1, 0, 1]
+
+
+def named(names, labels):
+    rows = Rows({"x": np.eye(len(labels)), "label": labels})
+    rows.features = {"label": SimpleNamespace(names=names)}
+    return rows
+
+
+def test_names_of_classes_are_those_of_the_column():
+    found = datasets.from_huggingface(named(["cat", "dog", "fox"], [0, 2]))
+    assert (found.class_names, found.num_classes) == (("cat", "dog", "fox"), 3)
+    message = r"training \['cat', 'dog'\]; test \['dog', 'cat'\]; number the labels"
+    with pytest.raises(DataError, match=message):
+        datasets.from_huggingface(named(["cat", "dog"], [0, 1]), named(["dog", "cat"], [0, 1]))
+
+
+class Named(Pictures):
+    def __init__(self, count, classes):
+        super().__init__(count)
+        self.classes = classes
+
+
+def test_names_of_classes_are_those_of_the_data_set():
+    found = datasets.from_torch(Named(4, ["cat", "dog"]), Pictures(2))
+    assert found.class_names == ("cat", "dog")
+    assert datasets.from_torch(Named(4, ["none", "cat", "dog"])).class_names is None
+    with pytest.raises(DataError, match=r"parts must have the same names of classes"):
+        datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["dog", "fox"]))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from experiments.datasets import DataError, Dataset
 
@@ -24,12 +25,35 @@ def with_nan():
         (np.full((6, 2), np.inf), LABELS, "finite"),
         (INPUTS.astype(str), LABELS, "real numbers"),
         (INPUTS * 1j, LABELS, "real numbers"),
-        (INPUTS, np.where(LABELS, LABELS, np.inf), "integers 0 to k - 1, got type float64"),
+        (
+            INPUTS,
+            np.where(LABELS, LABELS, np.nan),
+            "labels must be finite, .* 2 of 6 samples, .* nan",
+        ),
+        (INPUTS, [*"abcab", None], "labels must not be missing, .* 1 of 6 .* None in sample 5"),
+        (
+            INPUTS,
+            pd.array([0, 1, 2, 0, 1, None]),
+            r"labels must .* 1 of 6 samples, .* in sample 5",
+        ),
+        (
+            [[0, None]] * 6,
+            LABELS,
+            r"inputs must not be missing, .* in sample 0 \(from 0\) at \[1\]",
+        ),
+        (["good day"] * 6, LABELS, r"inputs must be real numbers, got text .*columns of 0 and 1"),
+        (pd.Series([[0, 1]] * 6), LABELS, r"got objects .*rows .* `numpy\.stack\(list"),
+        (INPUTS[:, :0], LABELS, r"at least one number in each sample, got \(6, 0\)"),
+        (INPUTS, LABELS.astype("u8") + 2**63, r"labels must be below 2\*\*63"),
         (INPUTS, LABELS.astype(str), r"got type <U\d+; give `y.astype\(float\).astype\(int\)`"),
         (INPUTS, np.full(6, "cat"), r"got type <U3; number the labels .*return_inverse=True"),
         (INPUTS, LABELS + 0.5, r"got type float64; numbers to predict .* in Python"),
         (INPUTS, LABELS + 1, r"got 3 distinct ones: 1, 2, 3; .* from 0: give `y - 1`"),
-        (INPUTS, LABELS - 1, r"integers 0 to k - 1.*; number the labels"),
+        (
+            INPUTS,
+            LABELS - 1,
+            r"leave out samples of -1 if .* no label, .*; if it is a class, number",
+        ),
         (INPUTS, LABELS * 1000, r"integers 0 to k - 1.*; number the labels"),
         (INPUTS, LABELS[:, None, None], r"targets \(samples,\)"),
         (INPUTS, LABELS[:, None] / 2, r"integers 0 to k - 1, got type float64"),
@@ -308,9 +332,19 @@ def test_masked_arrays_are_refused():
     [
         ({"num_classes": "3"}, "num_classes must be a whole number, at least 1, got '3'"),
         ({"num_classes": 0}, "num_classes must be a whole number, at least 1, got 0"),
-        ({"writers": LABELS.astype(float)}, r"writers must be int64 of shape \(6,\), got float64"),
-        ({"label_sets": np.eye(3)}, r"label_sets must be bool of shape \(3, 3\), got float64"),
-        ({"label_sets": np.ones((2, 4), bool)}, r"shape \(3, 4\), got bool of shape \(2, 4\)"),
+        ({"writers": LABELS.astype(float)}, r"writers must be one whole number .*, got float64"),
+        ({"writers": [0, 1]}, r"writers must be one for each of the 6 samples, got 2"),
+        (
+            {"domains": np.zeros(6), "domain_names": "a"},
+            "domains must be one whole .*, got float64",
+        ),
+        ({"inputs": [[1.0]]}, "inputs must be an array of float32, got a list"),
+        ({"targets": torch.tensor(LABELS)}, "targets must be an array of int64, got torch.int64"),
+        ({"class_names": ("a", "b")}, "class_names must be one name .* 3 classes .*, got 2"),
+        ({"class_names": "abc"}, "class_names must be names as text, got 'abc'"),
+        ({"targets": LABELS - 1}, "targets must be 0 to 2, got -1 to 1; leave out samples of -1"),
+        ({"label_sets": np.eye(3)}, "label_sets must be bool, .*, got float64"),
+        ({"label_sets": np.ones((2, 4), bool)}, r"here 3 rows, got bool of shape \(2, 4\)"),
     ],
 )
 def test_a_data_set_of_other_attributes_is_refused(changes, message):
@@ -319,3 +353,85 @@ def test_a_data_set_of_other_attributes_is_refused(changes, message):
         Dataset(**{"name": "odd", "num_classes": 3} | arrays | changes)
     with pytest.raises(DataError, match="num_classes must be a whole number, at least 1, got 0"):
         Dataset.from_arrays("odd", (INPUTS, LABELS), num_classes=0)
+
+
+def test_whole_numbers_of_any_kind_are_writers_domains_and_sets_of_labels():
+    arrays = {"inputs": INPUTS.astype(np.float32), "targets": LABELS.astype(np.int64)}
+    found = Dataset(
+        name="lists",
+        num_classes=3,
+        writers=[3, 1, 1, 0, 0, 3],
+        domains=LABELS.astype(np.int32),
+        domain_names=["a", "b", "c"],
+        label_sets=[[0, 1], [1, 0], [1, 1]],
+        class_names=["cat", "dog"],
+        **arrays,
+    )
+    assert (found.writers.dtype, found.domains.dtype, found.label_sets.dtype) == ("i8", "i8", "?")
+    assert (found.domain_names, found.class_names) == (("a", "b", "c"), ("cat", "dog"))
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        [np.ma.array([0.1, 0.9], mask=[0, 1]), [0.1, 0.2]],
+        [[0.1, 0.2], [0.3, np.ma.masked]],
+        ([np.array([0.1, 0.2]), np.ma.array([0.1, 0.2], mask=True)]),
+    ],
+)
+def test_masked_values_in_a_list_are_refused(inputs):
+    with pytest.raises(
+        DataError, match=r"must not be masked, .* 1 of 2 samples, .* in sample [01]"
+    ):
+        Dataset.from_arrays("masked", (inputs, [0, 1]))
+
+
+@pytest.mark.parametrize("kind", ["u2", ">u2", "?", "f4", "i8"])
+def test_bytes_are_not_stacked_with_samples_of_another_type(kind):
+    inputs = [np.full((4, 4), 255, "u1"), np.ones((4, 4), kind)]
+    with pytest.raises(DataError, match=r"inputs must be of one type, .* and 1 of uint8; convert"):
+        Dataset.from_arrays("mixed", (inputs, [0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [(("u1", 1), ("u1", 255)), (("i8", 1), ("i8", 200)), (("f8", 1), ("f8", 253.5))],
+)
+def test_a_part_of_zeros_and_ones_is_no_part_of_one_that_goes_far_beyond(train, test):
+    first, second = ((INPUTS.round() * high).astype(kind)[:, None] for kind, high in (train, test))
+    with pytest.raises(DataError, match=r"must be of one scale, .* up to 1, test .*highest="):
+        Dataset.from_arrays("both", (first, LABELS), (second, LABELS))
+
+
+def test_a_part_of_zeros_and_ones_may_be_one_of_few_levels():
+    for kind in ("u1", "f8"):
+        low, high = np.eye(6, dtype=kind), 4 * np.eye(6, dtype=kind)
+        assert Dataset.from_arrays("levels", (low, LABELS), (high, LABELS)).inputs.max() == 1
+
+
+def test_the_order_of_bytes_does_not_matter():
+    raw = np.full((6, 2, 2), 65535, ">u2")
+    with pytest.raises(
+        DataError, match=r"one scale, got training uint16 up to 65535, test float64"
+    ):
+        Dataset.from_arrays("both", (raw, LABELS), (np.ones((6, 2, 2)), LABELS))
+    shape = 1, 2, 2
+    assert Dataset.from_arrays("big", (raw, LABELS)).input_shape == shape
+
+
+def test_arrays_that_cannot_be_read_are_told():
+    class Lost:
+        def __array__(self, *arguments, **options):
+            raise OSError("disk")
+
+    with pytest.raises(DataError, match=r"inputs cannot be read, OSError: disk") as raised:
+        Dataset.from_arrays("lost", (Lost(), LABELS))
+    assert isinstance(raised.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize("shape", [(4, 9, 3), (3, 9, 4), (8, 3, 3), (4, 4, 4), (7, 7, 7)])
+def test_sizes_that_speak_for_both_axes_of_channels_are_refused(shape):
+    raw = np.random.default_rng(0).random((6, *shape))
+    with pytest.raises(DataError, match=r"first or last, which cannot be told from the sizes"):
+        Dataset.from_arrays("images", (raw, LABELS))
+    assert Dataset.from_arrays("images", (raw, LABELS), channels="first").input_shape == shape

@@ -37,7 +37,7 @@ def test_eleven_classes(tmp_path, y):
 
 
 def test_a_label_of_ten_is_no_zero_beside_labels_of_zero(tmp_path):
-    images = X.reshape(-1, 1, 1, 5)
+    images = X.reshape(-1, 1, 5)
     savemat(tmp_path / "usps_28x28.mat", {"X": images, "y": COUNTED})
     digits = datasets.load("usps", tmp_path)
     assert digits.targets.tolist() == (COUNTED % 10).tolist()
