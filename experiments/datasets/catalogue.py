@@ -17,12 +17,17 @@ from bcfl.runtime import as_path, check_name, nearest
 from experiments.datasets.arrays import SCALING, Scaling, is_stated
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, check_options, domains_in_words
+from experiments.datasets.formats.files import ending_of, is_file, is_folder
 from experiments.datasets.formats.idx import holds_idx
 from experiments.datasets.formats.recognition import (
+    ENDINGS,
     NO_SCALING,
-    SUFFIXES,
+    READ,
+    files_of,
     load_path,
     named_files,
+    plain_name,
+    problem_of,
     readable,
 )
 from experiments.datasets.known import KNOWN, SIZED, KnownDataset, ends_with, known_dataset
@@ -75,7 +80,7 @@ def load(
     then in /usr/share/datasets: known names at the places of their official files, all others as a
     file `NAME.npz`, `.jsonl`, `.jsonl.gz`, `.tsv`, `.tsv.gz`, `.mat` or `.zip`, or as a folder
     `NAME` of IDX files, batches of CIFAR-10, JSON files of LEAF, reviews, images by class, or with
-    one `.npz` file.
+    one `.npz` file. These endings may be in upper case.
     `optdigits` is part of scikit-learn, and `rendered-digits` are drawn.
 
     Args:
@@ -122,7 +127,7 @@ def located(
     check_options(str(name), scaling, SCALING)
     places = _places(data_dir)
     if (path := _as_path(name)) is not None:
-        return partial(load_path, _plain_name(path), path, **scaling)
+        return partial(load_path, plain_name(path), path, **scaling)
     name = str(name)
     if name in BUILT_IN:
         return _as_it_is(BUILT_IN[name].load, name, scaling)
@@ -144,7 +149,12 @@ def _as_path(name: str | Path) -> Path | None:
         check_name("data set", name)
         if not name:
             raise DataError("name must be that of a data set, or a path, got ''")
-        if os.sep not in name and not name.endswith(".npz"):
+        if name in (os.curdir, os.pardir):
+            raise DataError(
+                f"name must be that of a data set, or a path, got {name!r}; this folder itself is "
+                f"read by its path {name}{os.sep}"
+            )
+        if os.sep not in name and not ending_of(name, (".npz",)):
             return None
     return Path(name).expanduser()
 
@@ -225,7 +235,7 @@ def _places(data_dir: str | Path | None) -> list[Path]:
         places.insert(0, Path(os.environ[VARIABLE]).expanduser())
     if data_dir is not None:
         path = as_path("data_dir", data_dir).expanduser()
-        if not path.is_dir():
+        if not is_folder(path):
             raise DataError(f"data_dir must be an existing directory, got {path}")
         places.insert(0, path)
     return places
@@ -260,10 +270,9 @@ def _found(name: str, place: Path) -> Path | None:
     """File or folder of a data set in a data directory."""
     known = known_dataset(name)
     if known is None:
-        paths = [place / f"{name}{suffix}" for suffix in SUFFIXES]
-        paths += [place / name, *([place] if place.name == name else [])]
+        paths = [*files_of(name, place), place / name, *([place] if place.name == name else [])]
         return next((path for path in paths if readable(path) is not None), None)
-    there = (path for path in _expected(name, known, place) if path.exists())
+    there = (path for path in _expected(name, known, place) if is_file(path) or is_folder(path))
     return next((path for path in there if known.holds(path)), None)
 
 
@@ -273,45 +282,70 @@ def _expected(name: str, known: KnownDataset, place: Path) -> list[Path]:
     return paths + [place] * any(ends_with(place, path) for path in (name, *known.paths))
 
 
-def _plain_name(path: Path) -> str:
-    suffix = next((end for end in reversed(SUFFIXES) if path.name.endswith(end)), "")
-    return path.name if path.is_dir() else path.name.removesuffix(suffix)
-
-
 def _own(place: Path) -> Iterator[tuple[str, Path]]:
     """Names and paths of the data sets in a data directory."""
     for name in (*KNOWN, *SIZED):
         if (path := _found(name, place)) is not None:
             yield name, path
-    yield from named_files(place)
+    yield from ((name, path) for name, path in named_files(place) if known_dataset(name) is None)
 
 
 def _not_found(name: str, places: list[Path]) -> str:
-    missing = {place: "" if place.is_dir() else " (does not exist)" for place in places}
-    searched = ", ".join(f"{place}{note}" for place, note in missing.items())
-    looked = f"Searched {name}.npz and a folder {name} in: {searched}."
+    known = known_dataset(name)
+    if known is not None:
+        return _known_not_found(name, known, places)
+    if said := _in_working_directory(name) or _not_readable(name, places):
+        return said
+    looked = f"Searched {name}{' or '.join(ENDINGS)}, and a folder {name}, in: {_shown(places)}."
     names = {
         *BUILT_IN,
         *KNOWN,
         *registered("datasets"),
         *(own for place in places for own, _ in _own(place)),
     }
-    if name not in KNOWN and Path(name).exists():
-        kind = "folder" if Path(name).is_dir() else "file"
-        return (
-            f"dataset {name!r} was not found among names; the {kind} of that name in the working "
-            f"directory is read by its path: ./{name}"
-        )
-    known = known_dataset(name)
-    near = nearest(name, sorted(names))
-    if known is None and near:
+    if near := nearest(name, sorted(names)):
         return f"dataset {name!r} was not found.{near} {looked}"
-    if known is not None:
-        paths = [path for place in places for path in _expected(name, known, place)]
-        partly = next(filter(None, map(known.incomplete, paths)), "")
-        looked = f"{partly}. {looked}" if partly else looked
+    hint = (
+        f"put {name}.npz (x_train, y_train) into DATA_DIR, or give a path, such as ./{name} (in a "
+        "scenario, from the folder of its file)"
+    )
+    return _to_obtain(name, looked, hint, places)
+
+
+def _known_not_found(name: str, known: KnownDataset, places: list[Path]) -> str:
+    looked = f"Searched {name}.npz and a folder {name} in: {_shown(places)}."
+    paths = [path for place in places for path in _expected(name, known, place)]
+    partly = next(filter(None, map(known.incomplete, paths)), "")
+    return _to_obtain(name, f"{partly}. {looked}" if partly else looked, known.hint, places)
+
+
+def _to_obtain(name: str, looked: str, hint: str, places: list[Path]) -> str:
     if any(holds_idx(place) for place in places):
         looked += " To read IDX files in a data directory itself, give its path as name."
-    hint = f"put {name}.npz (x_train, y_train) into DATA_DIR" if known is None else known.hint
     where = f"DATA_DIR is data_dir (--data-dir) or {VARIABLE}"
     return f"dataset {name!r} was not found. {looked} To obtain it: {hint}; {where}."
+
+
+def _shown(places: list[Path]) -> str:
+    return ", ".join(
+        f"{place}{'' if is_folder(place) else ' (does not exist)'}" for place in places
+    )
+
+
+def _in_working_directory(name: str) -> str:
+    """Where a data set of this name is in the working directory, in words."""
+    path = next(filter(readable, [Path(name), *files_of(name, Path())]), None)
+    if path is None:
+        return ""
+    kind = "folder" if is_folder(path) else "file"
+    return (
+        f"dataset {name!r} was not found among names; the {kind} {path} in the working directory "
+        f"is read by its path: ./{path} (in a scenario, from the folder of its file)"
+    )
+
+
+def _not_readable(name: str, places: list[Path]) -> str:
+    """Why a file or folder of this name is not read, in words."""
+    paths = (place / name for place in (*places, Path()))
+    path = next((path for path in paths if is_file(path) or is_folder(path)), None)
+    return "" if path is None else f"dataset {name!r}: {path} {problem_of(path)}; {READ}"

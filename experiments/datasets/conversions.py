@@ -16,13 +16,13 @@ from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options
 from experiments.datasets.labels import writer_numbers
 from experiments.datasets.parts import Pair
+from experiments.datasets.splits import VALIDATION, with_test
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
 INPUTS = ("image", "img", "inputs", "x")
 """Usual columns of inputs."""
-VALIDATION_SPLITS = ("validation", "valid", "val", "dev")
 
 
 def from_numpy(
@@ -138,8 +138,8 @@ def from_huggingface(
     check_options(name, reading, OPTIONS)
     splits = {"training": dataset}
     if isinstance(dataset, Mapping):
-        splits, test = _splits(name, dataset, test)
-    if test is not None:
+        splits = _splits(name, dataset, test)
+    elif test is not None:
         splits["test"] = test
     parts, names_of = {}, {}
     for part, split in splits.items():
@@ -154,29 +154,24 @@ def from_huggingface(
 _FIRST: Reading = {"channels": "first"}
 
 
-def _splits(
-    name: str,
-    dataset: Mapping[str, Any],
-    test: Any | None,  # noqa: ANN401
-) -> tuple[dict[str, Any], Any | None]:
-    """Splits to train on, and the test set: the given one, or else the first split of that kind."""
+def _splits(name: str, dataset: Mapping[str, Any], test: Any | None) -> dict[str, Any]:  # noqa: ANN401
+    """Splits by part, of which a given test set takes the place of the split `test`."""
     if "train" not in dataset:
         raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-    name_of_validation = next((split for split in VALIDATION_SPLITS if split in dataset), None)
-    validation = None if name_of_validation is None else dataset[name_of_validation]
-    if test is None:
-        test = dataset.get("test", validation)
-    read = ("train", "test", name_of_validation)
+    validation = next((split for split in VALIDATION if split in dataset), None)
+    splits = {"training": dataset["train"]}
+    if validation is not None and dataset[validation] is not test:
+        splits["validation"] = dataset[validation]
+    if test is not None or "test" in dataset:
+        splits["test"] = dataset["test"] if test is None else test
+    read = ("train", "test", validation)
     unread = [one for one in dataset if one not in read and dataset[one] is not test]
     if unread:
         warn_of_data(
             f"dataset {name!r}: splits that are not read: {', '.join(unread)}; test=SPLIT gives "
             "another test set"
         )
-    splits = {"training": dataset["train"]}
-    if validation is not None and validation is not test:
-        splits["validation"] = validation
-    return splits, test
+    return with_test(splits)
 
 
 def _of_columns(

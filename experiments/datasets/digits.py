@@ -11,6 +11,7 @@ import numpy as np
 from bcfl.runtime import warn_of_data
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, domains_in_words
+from experiments.datasets.formats.files import is_file
 from experiments.datasets.formats.images import resized
 from experiments.datasets.formats.recognition import load_path, readable
 from experiments.datasets.joining import joined
@@ -113,7 +114,7 @@ def load_digits_five(name: str, folder: Path) -> Dataset:
 def holds_like(folder: Path) -> bool:
     """Whether MNIST, MNIST-M, USPS and digits of street scenes are below a folder."""
     domains = ("mnist", "mnist-m", "usps")
-    return (folder / SCENE_DIGITS).is_file() and all(domain_path(one, folder) for one in domains)
+    return is_file(folder / SCENE_DIGITS) and all(domain_path(one, folder) for one in domains)
 
 
 def load_like(name: str, folder: Path) -> Dataset:

@@ -20,10 +20,12 @@ from experiments.datasets.digits import (
     too_few_digits,
 )
 from experiments.datasets.errors import DataError
+from experiments.datasets.formats.files import is_file, seen
 from experiments.datasets.formats.idx import emnist_stems, holds_idx, load_emnist
 from experiments.datasets.formats.leaf import half_leaf, holds_leaf, load_leaf_vectors
+from experiments.datasets.formats.npz import load_npz
 from experiments.datasets.formats.recognition import load_path, readable
-from experiments.datasets.formats.texts import load_amazon, missing_reviews
+from experiments.datasets.formats.texts import SENTIMENT140, load_amazon, missing_reviews
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +161,17 @@ def _enlarged(published: Published, side: int) -> Published:
 
 def _other_sizes(name: str, path: Path) -> str:
     """Names of the files beside a path that hold the same images in other sizes, in words."""
-    found = sorted(other.stem for other in path.parent.glob(f"{name}*.npz"))
+    found = sorted(
+        other.stem
+        for other in seen(path.parent)
+        if other.name.startswith(name) and other.suffix == ".npz"
+    )
     return f"{path.parent} has images of another size: {', '.join(found)}" if found else ""
 
 
 def _load_labels(name: str, path: Path, num_classes: int) -> Dataset:
     """A data set with any of so many labels for each sample."""
-    dataset = load_path(name, path)
+    dataset = load_npz(name, path, num_classes)
     if dataset.label_sets is None or dataset.num_outputs != num_classes:
         raise DataError(
             f"{path}: labels must be (samples, {num_classes}) of 0 and 1, got "
@@ -206,7 +212,7 @@ def _vector_places(folder: Path) -> list[Path]:
 
 def _vectors_of(folder: Path) -> Path | None:
     places = (place / GLOVE for place in _vector_places(folder))
-    return next((path for path in places if path.is_file()), None)
+    return next((path for path in places if is_file(path)), None)
 
 
 def _without_vectors(folder: Path) -> str:
@@ -306,8 +312,8 @@ KNOWN: Mapping[str, KnownDataset] = {
     ),
     "sentiment140": KnownDataset(
         description="tweets as 25 word numbers, 2 classes",
-        paths=("training.1600000.processed.noemoticon.csv", "sentiment140_100k.tsv.gz"),
-        hint="put training.1600000.processed.noemoticon.csv into DATA_DIR",
+        paths=SENTIMENT140,
+        hint=f"put {SENTIMENT140[0]} into DATA_DIR",
     ),
 }
 SIZED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
+from experiments.datasets.formats.files import content_of, is_file
 from experiments.datasets.labels import check_labels
 
 TRAIN_BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
@@ -56,7 +58,7 @@ def load_cifar(name: str, folder: Path, num_classes: int | None = None) -> Datas
 def _suffix(folder: Path) -> str | None:
     """The suffix that most batches have, None if there are none."""
     found = {
-        suffix: sum((folder / f"{one}{suffix}").is_file() for one in (*TRAIN_BATCHES, TEST_BATCH))
+        suffix: sum(is_file(folder / f"{one}{suffix}") for one in (*TRAIN_BATCHES, TEST_BATCH))
         for suffix in (".bin", "")
     }
     best = max(found, key=lambda suffix: found[suffix])
@@ -64,29 +66,31 @@ def _suffix(folder: Path) -> str | None:
 
 
 def _batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    if not is_file(path):
+        raise DataError(f"{path.parent} lacks {path.name}")
+    content = content_of(path)
     try:
-        images, labels = _records(path) if path.suffix == ".bin" else _pickled(path)
+        images, labels = _records(content) if path.suffix == ".bin" else _pickled(content)
         return images.reshape(-1, *SHAPE), labels
-    except FileNotFoundError:
-        raise DataError(f"{path.parent} lacks {path.name}") from None
     except Exception as error:  # damaged pickles raise errors of a dozen kinds
         raise DataError(f"{path} cannot be read as a batch of CIFAR-10: {error}") from error
 
 
-def _records(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+def _records(packed: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    content = np.frombuffer(packed, dtype=np.uint8)
     if not len(content) or len(content) % RECORD:
         raise ValueError(f"it must be records of {RECORD} bytes, got {len(content)} bytes")
     records = content.reshape(-1, RECORD)
     return records[:, 1:], records[:, 0].astype(np.int64)
 
 
-def _pickled(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    with path.open("rb") as file:
-        batch = _ArraysOnly(file, encoding="bytes").load()
+def _pickled(content: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    batch = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
+    if not isinstance(batch, dict):
+        raise ValueError(f"it must hold a dictionary with data and labels, got {batch!r:.80}")
     missing = [key.decode() for key in (b"data", b"labels") if key not in batch]
     if missing:
-        held = [key.decode() if isinstance(key, bytes) else key for key in batch]
+        held = [key.decode() if isinstance(key, bytes) else str(key) for key in batch]
         raise ValueError(f"it lacks {' and '.join(missing)}, and holds {', '.join(held)}")
     images, labels = np.asarray(batch[b"data"]), np.asarray(batch[b"labels"])
     if images.dtype != np.uint8 or images.ndim != 2 or len(images) != len(labels):

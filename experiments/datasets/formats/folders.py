@@ -12,30 +12,35 @@ from typing import Unpack
 import numpy as np
 
 from bcfl.runtime import as_path, counted, is_whole, warn_of_data
-from experiments.datasets.arrays import Scaling, is_stated
+from experiments.datasets.arrays import SCALING, Scaling, is_stated
 from experiments.datasets.dataset import Dataset
-from experiments.datasets.errors import DataError
-from experiments.datasets.formats.images import in_unit, read_images, stacked
+from experiments.datasets.errors import DataError, check_options
+from experiments.datasets.formats.files import (
+    ending_of,
+    folders_in,
+    inside,
+    is_file,
+    is_folder,
+    is_hidden,
+    name_of,
+    seen,
+    text_of,
+)
+from experiments.datasets.formats.images import IMAGE_ENDINGS, in_unit, read_images, stacked
 from experiments.datasets.labels import check_labels
+from experiments.datasets.splits import PARTS, with_test
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
-OTHER_SUFFIXES = (".avif", ".heic", ".heif", ".jp2", ".jxl", ".tga", ".dcm")
+UNREAD_ENDINGS = (".avif", ".heic", ".heif", ".jp2", ".jxl", ".tga", ".dcm")
 """Of images that are not read."""
-ROLES = {
-    "train": ("train", "training"),
-    "test": ("test", "testing"),
-    "val": ("val", "valid", "validation"),
-}
-"""Names of the folders of each part, in lower case."""
 SHOWN = 5
 """Folders that a warning names."""
 
 
 def holds_images(folder: Path) -> bool:
     """Whether a folder has subfolders of images, one for each class, or one for each part."""
-    return folder.is_dir() and any(
-        _images(inner) or any(_images(deeper) for deeper in _folders(inner))
-        for inner in _folders(folder)
+    return is_folder(folder) and any(
+        _seen_images(one) or any(map(_seen_images, _seen_folders(one)))
+        for one in _seen_folders(folder)
     )
 
 
@@ -49,10 +54,11 @@ def from_folder(
 
     Where the folder has a subfolder `train` or `training` of such folders and without images of its
     own, the classes are inside this one, and inside `test` or `val`, which may be beside it (or
-    `testing`, `valid`, `validation`). Images of `val` are training samples where there is a `test`,
-    as validation samples of MedMNIST are, and else the original test set. Hidden files and folders,
-    and `__MACOSX`, are left out; a warning counts all other images that are not read, and names
-    the folders of classes without images.
+    `testing`, `valid`, `validation`, `dev`). Images of `val` are training samples where there is a
+    `test`, as validation samples of MedMNIST are, and else the original test set. Hidden files and
+    folders, and `__MACOSX`, are left out; a warning counts all other images that are not read, and
+    names the folders of classes without images, or the class if there is only one. Photographs are
+    turned as their EXIF data say.
 
     Pixels are scaled as `experiments.datasets.Dataset.from_arrays` says, but where images differ in
     type, those of 8 bits are divided by 255 and those of 16 bits by 65,535. Floating-point and
@@ -70,24 +76,24 @@ def from_folder(
 
     Raises:
         DataError: the folder does not exist, there are no images, in the test set neither, they
-            differ in size, one cannot be read, `test` or `val` has classes that `train` lacks, two
-            folders are for the same part, pixels are not in 0 to `highest`, or have no known scale,
-            or `size` is not two numbers.
+            differ in size, an image or a folder of them cannot be read, `test` or `val` has classes
+            that `train` lacks, two folders are for the same part, pixels are not in 0 to `highest`,
+            or have no known scale, `size` is not two numbers, or an option has another name.
         TypeError: `folder` is no path.
     """
     folder = as_path("folder", folder).expanduser()
     if size is not None and not _is_size(size):
         raise DataError(f"size must be height and width, two whole numbers, got {size!r}")
+    name = name or name_of(folder)
+    check_options(name, scaling, SCALING)
     parts = _parts(folder)
     classes = _classes(folder, parts)
-    files = {role: _by_class(part, classes) for role, part in parts.items()}
-    name = name or folder.name
-    held = next((role for role in ("test", "val") if role in files), None)
-    if held is not None and not files[held]:
-        raise DataError(_without_classes(parts[held]))
+    files = {part: _by_class(inner, classes) for part, inner in parts.items()}
+    if "test" in files and not files["test"]:
+        raise DataError(_without_classes(parts["test"]))
     read = {path for part in files.values() for path, _ in part}
-    _warn_of_unread(name, folder, read, classes=parts["train"])
-    test = [] if held is None else [files.pop(held)]
+    _warn_of_unread(name, folder, read, classes=parts["training"])
+    test = [files.pop("test")] if "test" in files else []
     pairs = read_images([[file for part in files.values() for file in part], *test], size)
     samples = list(map(stacked, pairs if is_stated(scaling) else in_unit(pairs, name)))
     source = f"images in {folder}"
@@ -117,11 +123,7 @@ def load_lists(name: str, folder: Path, num_classes: int | None = None) -> Datas
     """
     parts = []
     for path in _lists(folder):
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} cannot be read: {error}") from error
-        rows = [line.split() for line in lines if line.strip()]
+        rows = [line.split() for line in text_of(path).splitlines() if line.strip()]
         if not rows or any(len(row) != 2 or not row[1].isdigit() for row in rows):
             raise DataError(f"{path} must have lines of a file name and a label")
         check_labels(str(path), np.array([int(label) for _, label in rows]), num_classes)
@@ -142,28 +144,29 @@ def _is_size(size: object) -> bool:
 
 def _parts(folder: Path) -> dict[str, Path]:
     """Folders of classes, by their part; the folder itself if it is not divided."""
-    if not folder.is_dir():
-        raise DataError(f"{folder} {'is no folder' if folder.exists() else 'does not exist'}")
+    if not is_folder(folder):
+        raise DataError(f"{folder} {'is no folder' if is_file(folder) else 'does not exist'}")
     found = {
-        role: [path for path in _folders(folder) if path.name.lower() in names]
-        for role, names in ROLES.items()
+        part: [path for path in folders_in(folder) if path.name.lower() in names]
+        for part, names in PARTS.items()
     }
-    if not any(any(map(_images, _folders(one))) and not _images(one) for one in found["train"]):
-        return {"train": folder}
+    training = found["training"]
+    if not any(any(map(_images, folders_in(one))) and not _images(one) for one in training):
+        return {"training": folder}
     for paths in found.values():
         if len(paths) > 1:
             names = " and ".join(path.name for path in paths)
             raise DataError(f"{folder} must have one folder for each part, got {names}")
-    return {role: paths[0] for role, paths in found.items() if paths}
+    return with_test({part: paths[0] for part, paths in found.items() if paths})
 
 
 def _classes(folder: Path, parts: Mapping[str, Path]) -> list[str]:
     """Names of the classes, those of the training samples."""
-    train = parts["train"]
-    found = [path.name for path in _folders(train) if _images(path)]
+    train = parts["training"]
+    found = [path.name for path in folders_in(train) if _images(path)]
     are_numbers = all(name.isascii() and name.isdigit() for name in found)
     classes = sorted(found, key=lambda name: (int(name) if are_numbers else 0, name))
-    of_parts = {name for names in ROLES.values() for name in names}
+    of_parts = {name for names in PARTS.values() for name in names}
     if train == folder and classes and {name.lower() for name in classes} <= of_parts:
         raise DataError(
             f"{folder} must hold subfolders of images by class, in its folders of training and "
@@ -172,7 +175,7 @@ def _classes(folder: Path, parts: Mapping[str, Path]) -> list[str]:
     if not classes:
         raise DataError(_without_classes(train))
     for part in parts.values():
-        unknown = {path.name for path in _folders(part) if _images(path)} - set(classes)
+        unknown = {path.name for path in folders_in(part) if _images(path)} - set(classes)
         if unknown:
             raise DataError(f"{part} has classes that {train} lacks: {', '.join(sorted(unknown))}")
     return classes
@@ -182,7 +185,8 @@ def _by_class(folder: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
     return [
         (path, number)
         for number, label in enumerate(classes)
-        for path in sorted((folder / label).glob("*"))
+        if is_folder(folder / label)
+        for path in inside(folder / label)
         if _is_image(path)
     ]
 
@@ -190,7 +194,7 @@ def _by_class(folder: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
 def _without_classes(folder: Path) -> str:
     return (
         f"{folder} must hold one subfolder of images for each class, found none with files "
-        f"{', '.join(SUFFIXES)}"
+        f"{', '.join(IMAGE_ENDINGS)}"
     )
 
 
@@ -198,9 +202,9 @@ def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Pa
     """Warn of images that are not read, and of folders of classes that have none."""
     unread: Counter[str] = Counter()
     for inner, folders, files in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not _is_hidden(one))
-        paths = (Path(inner, file) for file in files if not _is_hidden(file))
-        images = [one for one in paths if one.suffix.lower() in (*SUFFIXES, *OTHER_SUFFIXES)]
+        folders[:] = sorted(one for one in folders if not is_hidden(one))
+        paths = (Path(inner, file) for file in files if not is_hidden(file))
+        images = [one for one in paths if ending_of(one.name, (*IMAGE_ENDINGS, *UNREAD_ENDINGS))]
         if number := sum(one not in read for one in images):
             unread[str(Path(inner).relative_to(folder))] = number
     said = []
@@ -209,34 +213,36 @@ def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Pa
         shown = ", ".join([*places[:SHOWN], *["..."] * (len(places) > SHOWN)])
         said.append(
             f"{counted(unread.total(), 'image')} not read ({shown}), "
-            f"outside the folders of classes or not of the kinds {', '.join(SUFFIXES)}"
+            f"outside the folders of classes or not of the kinds {', '.join(IMAGE_ENDINGS)}"
         )
-    empty = [path.name for path in _folders(classes) if not _images(path)]
+    filled = {path: _images(path) for path in folders_in(classes)}
+    empty = [path.name for path, has_images in filled.items() if not has_images]
     if empty:
         said.append(f"no image for the classes {', '.join(empty)}")
+    if len(filled) - len(empty) == 1:
+        (only,) = filled.keys() - {classes / one for one in empty}
+        said.append(f"one class alone, {only.name}; each class takes a folder of its own")
     if said:
         warn_of_data(f"dataset {name!r}: in {folder}, {'; '.join(said)}")
 
 
-def _folders(folder: Path) -> list[Path]:
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted(path for path in found if path.is_dir() and not _is_hidden(path.name))
-
-
 def _images(folder: Path) -> bool:
-    return any(map(_is_image, folder.iterdir()))
+    return any(map(_is_image, inside(folder)))
+
+
+def _seen_folders(folder: Path) -> list[Path]:
+    return [path for path in seen(folder) if not is_hidden(path.name) and is_folder(path)]
+
+
+def _seen_images(folder: Path) -> bool:
+    return any(map(_is_image, seen(folder)))
 
 
 def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not _is_hidden(path.name)
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or name == "__MACOSX"
+    return ending_of(path.name, IMAGE_ENDINGS) != "" and not is_hidden(path.name)
 
 
 def _lists(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    found = [sorted(folder.glob(f"*_{part}_labels.txt")) for part in ("train", "test")]
+    ends = tuple(f"_{part}_labels.txt" for part in ("train", "test"))
+    found = [[path for path in seen(folder) if path.name.endswith(end)] for end in ends]
     return [paths[0] for paths in found if len(paths) == 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from experiments.datasets.arrays import Scaling
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
+from experiments.datasets.formats.files import content_of, is_file, is_folder
 from experiments.datasets.labels import check_labels
 
 UNSIGNED_BYTES = 0x08
@@ -47,7 +47,7 @@ MNIST = Stems()
 
 def holds_idx(folder: Path, stems: Stems = MNIST) -> bool:
     """Whether a folder holds at least one of the four files."""
-    return folder.is_dir() and any(
+    return is_folder(folder) and any(
         _find(folder, stem, axes) is not None for _, stem, axes in stems.parts
     )
 
@@ -145,7 +145,7 @@ def read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
     Raises:
         DataError: the file cannot be decompressed, or its header or length is wrong.
     """
-    content = _bytes(path)
+    content = content_of(path)
     head = 4 + 4 * axes
     if content[:4] != bytes([0, 0, UNSIGNED_BYTES, axes]):
         raise DataError(
@@ -164,12 +164,5 @@ def read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
 
 
 def _find(folder: Path, stem: str, axes: int) -> Path | None:
-    names = [f"{stem}{dot}idx{axes}-ubyte{end}" for end in ("", ".gz") for dot in "-."]
-    return next((folder / name for name in names if (folder / name).is_file()), None)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except Exception as error:  # damaged archives raise errors of several kinds
-        raise DataError(f"{path} cannot be read: {error}") from error
+    names = [f"{stem}{dot}idx{axes}-ubyte{end}" for end in ("", ".gz", ".GZ") for dot in "-."]
+    return next((folder / name for name in names if is_file(folder / name)), None)

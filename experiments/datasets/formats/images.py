@@ -18,16 +18,42 @@ from experiments.datasets.arrays import (
     is_unit,
 )
 from experiments.datasets.errors import DataError
+from experiments.datasets.formats.files import content_of
 
+IMAGE_ENDINGS = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".bmp",
+    ".gif",
+    ".tif",
+    ".tiff",
+    ".ppm",
+    ".pgm",
+    ".webp",
+)
+"""Of files of images that are read."""
 RESIZED_AT_ONCE = 4096
 Images = tuple[list[NDArray[Any]], NDArray[np.int64]]
 """Images, all grey or all in colours and of one size, and their labels."""
+ORIENTATION = 274
+"""Tag in EXIF data."""
+TURNS = {
+    2: (True, 0),
+    3: (False, 2),
+    4: (True, 2),
+    5: (True, 1),
+    6: (False, 3),
+    7: (True, 3),
+    8: (False, 1),
+}
+"""By orientation: whether an image is mirrored, then how often it is turned by 90 degrees."""
 WITH_PREVIEWS = ("MPO",)
 """Formats in Pillow of photographs, whose other images are previews or from another lens."""
 
 
 def decoded(content: bytes, where: str, size: tuple[int, int] | None = None) -> NDArray[Any]:
-    """An image as an array; see `bcfl.data.pixels_of`.
+    """An image of a file as an array, turned as its EXIF data say; see `bcfl.data.pixels_of`.
 
     Args:
         content: bytes of the file.
@@ -50,12 +76,26 @@ def decoded(content: bytes, where: str, size: tuple[int, int] | None = None) -> 
             frames = 1 if image.format in WITH_PREVIEWS else getattr(image, "n_frames", 1)
             if frames > 1:
                 raise ValueError(f"it holds {frames} images; save each as a file of its own")
-            pixels = pixels_of(image)
+            pixels = _turned(pixels_of(image), image)
     except UnidentifiedImageError:
         raise DataError(f"{where} cannot be read: it is no image") from None
     except Exception as error:  # damaged images raise errors of a dozen kinds
         raise DataError(f"{where} cannot be read: {error}") from error
     return pixels if size is None or pixels.shape[1:] == size else _of_size(pixels, size)
+
+
+def _turned(pixels: NDArray[Any], image: Any) -> NDArray[Any]:  # noqa: ANN401
+    """Pixels (channels, height, width) of an image as viewers show it.
+
+    Cameras store how they were held; Pillow itself applies that to TIFF files alone.
+    """
+    try:
+        orientation = image.getexif().get(ORIENTATION, 1)
+    except Exception:  # damaged EXIF data raise errors of several kinds
+        return pixels
+    flipped, quarters = TURNS.get(orientation, (False, 0))
+    turned = np.rot90(pixels[:, :, ::-1] if flipped else pixels, quarters, axes=(1, 2))
+    return np.ascontiguousarray(turned)
 
 
 def _of_size(pixels: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
@@ -124,11 +164,7 @@ def read_images(
 
 
 def _image(path: Path, size: tuple[int, int] | None) -> NDArray[Any]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:  # without the path
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    return decoded(content, str(path), size)
+    return decoded(content_of(path), str(path), size)
 
 
 def in_unit(pairs: Sequence[Images], name: str) -> Sequence[Images]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
+from experiments.datasets.formats.files import is_folder, seen, text_of
 from experiments.datasets.formats.texts import sentiment, word_numbers, word_vectors
 from experiments.datasets.labels import whole_labels
 
@@ -41,7 +42,7 @@ def half_leaf(folder: Path) -> str:
     """What a folder with JSON files in one of its parts lacks of LEAF, in words."""
     for names in PARTS if _parts(folder) is None else ():
         wanted = [name for name in names if name]
-        found = [name for name in wanted if any((folder / name).glob("*.json"))]
+        found = [name for name in wanted if _json_files(folder / name)]
         odd = [name for name in found if not _is_leaf(folder / name)]
         if odd:
             return f"{folder} has JSON files in {odd[0]}, but none of LEAF, with user_data"
@@ -165,14 +166,16 @@ def _femnist(name: str, samples: Samples) -> Dataset:
 def _of_tweets(
     name: str, samples: Samples, numbers: Callable[[Sequence[str]], NDArray[np.float32]]
 ) -> Dataset:
-    try:
-        texts = [str(fields[TEXT]) for fields in samples.inputs]
-    except (IndexError, TypeError) as error:
-        raise DataError(f"{samples.source}: tweets must have their text in field 5") from error
+    odd = next((fields for fields in samples.inputs if not _is_tweet(fields)), None)
+    if odd is not None:
+        raise DataError(
+            f"{samples.source}: tweets must be lists with their text in field 5, got {odd!r:.80}"
+        )
+    texts = [fields[TEXT] for fields in samples.inputs]
     return Dataset(
         name=name,
         inputs=numbers(texts),
-        targets=np.array([sentiment(label, samples.source) for label in samples.labels]),
+        targets=np.array([sentiment(label, str(samples.source)) for label in samples.labels]),
         num_classes=2,
         num_native_test=samples.num_native_test,
         source=f"LEAF files in {samples.source}",
@@ -185,6 +188,10 @@ def _is_text(samples: Samples) -> bool:
     return isinstance(first, list) and any(isinstance(field, str) for field in first)
 
 
+def _is_tweet(fields: object) -> bool:
+    return isinstance(fields, list) and len(fields) > TEXT and isinstance(fields[TEXT], str)
+
+
 def _parts(folder: Path) -> list[Path] | None:
     for names in PARTS:
         folders = [folder / name for name in names if name is not None]
@@ -195,22 +202,31 @@ def _parts(folder: Path) -> list[Path] | None:
 
 def _is_leaf(folder: Path) -> bool:
     """Whether a folder has a JSON file that begins as those of LEAF."""
-    for path in sorted(folder.glob("*.json")):
+    return any(any(key in _head(path) for key in KEYS) for path in _json_files(folder))
+
+
+def _json_files(folder: Path) -> list[Path]:
+    return [path for path in seen(folder) if path.suffix == ".json" and not is_folder(path)]
+
+
+def _head(path: Path) -> bytes:
+    """Beginning of a file; nothing of what cannot be read."""
+    try:
         with path.open("rb") as file:
-            head = file.read(BEGINNING)
-        if any(key in head for key in KEYS):
-            return True
-    return False
+            return file.read(BEGINNING)
+    except OSError:
+        return b""
 
 
 def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
     """Inputs and labels by user, of all JSON files of a folder."""
     found: dict[str, tuple[list[Any], list[Any]]] = {}
-    for path in sorted(folder.glob("*.json")):
+    for path in _json_files(folder):
+        text = text_of(path)
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = json.loads(text)
             by_user = {user: (data["x"], data["y"]) for user, data in content["user_data"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
                 f"{path} must be a JSON file of LEAF with user_data: {error}"
             ) from error
@@ -231,8 +247,8 @@ def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, in
 
     LEAF's `split_data.py` leaves users without samples out of both, but not out of `user_data`.
     """
-    users = content.get("users", list(sizes))
-    counts = content.get("num_samples", [sizes.get(user) for user in users])
+    users = _stated(path, content, "users", list(sizes), str)
+    counts = _stated(path, content, "num_samples", [sizes.get(user, 0) for user in users], int)
     stated = dict(zip(users, counts, strict=False))
     differ = [user for user in (*sizes, *stated) if stated.get(user, 0) != sizes.get(user, 0)]
     if differ or len(users) != len(counts):
@@ -242,3 +258,14 @@ def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, in
             f"{len(counts)} numbers, and samples of {sum(map(bool, sizes.values()))}{shown}"
             + (f" in place of {stated.get(differ[0], 0)}" if differ else "")
         )
+
+
+def _stated(
+    path: Path, content: Mapping[str, Any], key: str, default: list[Any], kind: type
+) -> list[Any]:
+    """A list of names or numbers in a file; the default where the file lacks it."""
+    values = content.get(key, default)
+    if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
+        what = "names" if kind is str else "whole numbers"
+        raise DataError(f"{path}: {key} must be a list of {what}, got {values!r:.80}")
+    return values

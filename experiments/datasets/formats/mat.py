@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
-from experiments.datasets.arrays import Scaling
+from experiments.datasets.arrays import Channels, Reading, Scaling
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
+from experiments.datasets.formats.files import is_file
 from experiments.datasets.labels import check_labels, whole_labels
 
 USPS = "usps.bz2"
@@ -35,10 +36,12 @@ def load_mat(
 
     The arrays are those of `mnist_data.mat`, `mnistm_with_label.mat`, `usps_28x28.mat` or
     `syn_number.mat`; or `X` and `y`, whose samples are rows of `X`, or images (height, width,
-    channels, samples) as in SVHN: beside its `train_32x32.mat` lies `test_32x32.mat`. Test samples
-    may be `Xtest` and `ytest`, or `X_test` and `y_test`; a warning names arrays beside these that
-    are not read. Labels may be one-hot rows. A label of 10 is a zero in SVHN, in `usps_28x28.mat`
-    and in known data sets of digits, unless there are labels of 0 as well.
+    samples) or (height, width, channels, samples) as in SVHN: beside its `train_32x32.mat` lies
+    `test_32x32.mat`. Of other files, the first axis and the last must not both have the length of
+    `y`, unless `X` is a table. Test samples may be `Xtest` and `ytest`, or `X_test` and `y_test`; a
+    warning names arrays beside these that are not read. Labels may be one-hot rows. A label of 10
+    is a zero in SVHN, in `usps_28x28.mat` and in known data sets of digits, unless there are labels
+    of 0 as well.
 
     Args:
         name: name of the data set.
@@ -47,8 +50,8 @@ def load_mat(
         **scaling: `highest` and `scaled`, see `experiments.datasets.Dataset.from_arrays`.
 
     Raises:
-        DataError: the file or the test file of SVHN is missing or corrupt, or holds other arrays or
-            labels.
+        DataError: the file or the test file of SVHN is missing or corrupt, holds other arrays or
+            labels, or the axis of samples is uncertain.
     """
     arrays = _contents(path)
     keys = next((keys for keys in LAYOUTS if set(keys) <= set(arrays)), None)
@@ -65,8 +68,9 @@ def load_mat(
         check_labels(str(part.path), part.labels, num_classes)
     train, *test = [(part.inputs, part.labels) for part in parts]
     held = test[0] if test else None
-    source = str(path)
-    return Dataset.from_arrays(name, train, held, source, num_classes=num_classes, **scaling)
+    channels: Channels | None = "last" if any(part.is_last for part in parts) else None
+    reading: Reading = {"channels": channels, **scaling}
+    return Dataset.from_arrays(name, train, held, str(path), num_classes=num_classes, **reading)
 
 
 def load_libsvm(name: str, path: Path, num_classes: int | None = None) -> Dataset:
@@ -86,7 +90,7 @@ def load_libsvm(name: str, path: Path, num_classes: int | None = None) -> Datase
 
     parts = []
     for each in (path, path.with_name(f"{path.stem}.t{path.suffix}")):
-        if not each.is_file():
+        if not is_file(each):
             raise DataError(f"{each.parent} lacks {each.name}")
         try:
             pixels, labels = load_svmlight_file(each, n_features=SIDE**2, dtype=np.float32)
@@ -109,18 +113,20 @@ class Part:
         path: the file that holds them.
         inputs: (samples, ...) numbers.
         labels: (samples,) classes, or what is there in their place.
+        is_last: whether samples are the last axis in the file, and channels the one before.
     """
 
     path: Path
     inputs: NDArray[np.generic]
     labels: NDArray[np.generic]
+    is_last: bool = False
 
 
 def _rows(path: Path, arrays: Arrays) -> list[Part]:
     keys, found = ("X", "y"), [(path, arrays, ("X", "y"))]
     if path.name.endswith(SVHN_TRAIN):
         other = path.with_name(path.name.replace(SVHN_TRAIN, SVHN_TEST))
-        if not other.is_file():
+        if not is_file(other):
             raise DataError(f"{path.parent} lacks the test file {other.name} beside {path.name}")
         found.append((other, _contents(other), keys))
     else:
@@ -134,12 +140,25 @@ def _rows(path: Path, arrays: Arrays) -> list[Part]:
         if not {x, y} <= set(held):
             raise DataError(f"{file} must hold X and y, got {', '.join(held) or 'none'}")
         inputs, labels = held[x], _labels(held[y])
-        is_last = inputs.ndim == 4 and inputs.shape[3] == len(labels)
-        parts.append(Part(file, np.moveaxis(inputs, 3, 0) if is_last else inputs, labels))
+        is_last = _are_last(file, inputs, len(labels))
+        parts.append(Part(file, np.moveaxis(inputs, -1, 0) if is_last else inputs, labels, is_last))
     return parts
 
 
-def _split(inputs: str, labels: str) -> Callable[[Path, Arrays], list[Part]]:
+def _are_last(path: Path, inputs: NDArray[np.generic], samples: int) -> bool:
+    """Whether samples are the last axis of images."""
+    if inputs.ndim not in (3, 4) or inputs.shape[-1] != samples:
+        return False
+    if inputs.shape[0] == samples and not path.name.endswith((SVHN_TRAIN, SVHN_TEST)):
+        raise DataError(
+            f"{path}: X of shape {inputs.shape} has {samples} samples in its first axis or in its "
+            "last, which cannot be told; save them as an .npz file with x_train and y_train, whose "
+            "first axis is that of samples"
+        )
+    return True
+
+
+def _train_and_test(inputs: str, labels: str) -> Callable[[Path, Arrays], list[Part]]:
     return lambda path, arrays: [
         Part(path, arrays[inputs.format(part)], _labels(arrays[labels.format(part)]))
         for part in ("train", "test")
@@ -154,9 +173,11 @@ def _nested(path: Path, arrays: Arrays) -> list[Part]:
 
 
 DIGITS_FIVE: Mapping[tuple[str, ...], Callable[[Path, Arrays], list[Part]]] = {
-    ("train_28", "test_28", "label_train", "label_test"): _split("{}_28", "label_{}"),
-    ("train", "test", "label_train", "label_test"): _split("{}", "label_{}"),
-    ("train_data", "train_label", "test_data", "test_label"): _split("{}_data", "{}_label"),
+    ("train_28", "test_28", "label_train", "label_test"): _train_and_test("{}_28", "label_{}"),
+    ("train", "test", "label_train", "label_test"): _train_and_test("{}", "label_{}"),
+    ("train_data", "train_label", "test_data", "test_label"): _train_and_test(
+        "{}_data", "{}_label"
+    ),
     NESTED: _nested,
 }
 LAYOUTS = {("X", "y"): _rows, **DIGITS_FIVE}

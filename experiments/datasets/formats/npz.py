@@ -16,32 +16,34 @@ from bcfl.runtime import nearest_name, warn_of_data
 from experiments.datasets.arrays import Reading, Scaling, is_stated
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError
+from experiments.datasets.formats.files import ending_of, is_file
 from experiments.datasets.formats.images import decoded
 from experiments.datasets.labels import check_labels, writer_numbers
 from experiments.datasets.parts import Pair
+from experiments.datasets.splits import VALIDATION, with_test
 
 PART_KEYS = {
     "training": (("x_train", "y_train"), ("x", "y")),
-    "validation": tuple(
-        (f"x_{part}", f"y_{part}") for part in ("val", "valid", "validation", "dev")
-    ),
+    "validation": tuple((f"x_{part}", f"y_{part}") for part in VALIDATION),
     "test": (("x_test", "y_test"),),
 }
 """Names of inputs and labels of each part; the first that are there are read."""
 SAMPLES = re.compile("[xy]([_-]?(train|val|dev|test).*)?|.*(images|labels|inputs|targets)", re.I)
-"""Names of arrays that may be meant to be inputs or labels."""
+"""Names of arrays that may be meant to be inputs or labels, beside those of a published set."""
 MEDICAL_PARTS = {"training": "train", "validation": "val", "test": "test"}
 MEDICAL_KEYS = tuple(
     f"{part}_{what}" for part in MEDICAL_PARTS.values() for what in ("images", "labels")
 )
 JPEG_KEYS = ("jpeg", "offsets", "label", "is_train")
-OPTIONS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+STATED: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "highest": ("number", (int, float)),
     "scaled": ("truth value", (bool,)),
     "channels": ("text", (str,)),
 }
-"""Keywords of `Dataset.from_arrays`, what they are, and their types."""
+"""Keywords of `Dataset.from_arrays` that an archive may state, what they are, and their types."""
 LABEL_KEYS = {"label", *MEDICAL_KEYS[1::2], *(y for keys in PART_KEYS.values() for _, y in keys)}
+WRITERS = "{}_{}_writers.npz"
+"""Name of the file of writers of an archive, of `train` or `test`."""
 NAMES = (*(key for pairs in PART_KEYS.values() for key in chain(*pairs)), *MEDICAL_KEYS, *JPEG_KEYS)
 Arrays = Mapping[str, NDArray[Any]]
 Parts = dict[str, Pair]
@@ -78,14 +80,16 @@ def load_npz(
     """Load an archive, and the writers of its samples if NAME_train_writers.npz exists.
 
     That file, and NAME_test_writers.npz if there is a test set, hold one array `writer`, as in
-    archives made from QMNIST.
+    archives made from QMNIST. Where samples of validation are training samples, their writers
+    follow those of training.
 
     The archive holds `x_train`, `y_train`, or `x`, `y`, and optionally `x_val`, `y_val` and
     `x_test`, `y_test`; names of validation arrays may also end in `_valid`, `_validation` or
-    `_dev`, and a warning names others that may be samples. Or it holds the arrays of MedMNIST (Yang
+    `_dev`. Or it holds the arrays of MedMNIST (Yang
     et al., 2023), whose labels are one class or a row of 0 and 1 for each sample; or images as
     `jpeg` (bytes one after the other), `offsets`, `label`, `is_train`. Validation samples follow
-    those of training where there is a test set, and else are the test set.
+    those of training where there is a test set, and else are the test set. A warning names all
+    arrays that are not read.
 
     Beside these it may hold `highest`, `scaled` or `channels`, which say how the inputs are read,
     see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
@@ -94,26 +98,53 @@ def load_npz(
     Args:
         name: name of the data set.
         path: the `.npz` file.
-        num_classes: number of classes; by default as many as there are.
+        num_classes: number of classes of a published data set, whose images of MedMNIST are divided
+            by 255 and whose further arrays are left out; by default as many as there are.
         **scaling: `highest` and `scaled`; one that is given counts more than what the archive says.
 
     Raises:
-        DataError: the file is corrupt, lacks an array or holds pickled objects, or the arrays are
-            invalid.
+        DataError: the file is corrupt, lacks an array or holds pickled objects, the arrays are
+            invalid, or there is not one writer per sample.
     """
-    archive = _opened(path, (*NAMES, *OPTIONS))
+    archive = _opened(path, (*NAMES, *STATED))
     layout = next(layout for layout in LAYOUTS if layout.holds(archive.arrays))
+    keys = layout.keys_of(archive)
+    _check_arrays(archive, keys, num_classes)
     parts = layout.parts_of(archive)
-    for key in archive.arrays.keys() & LABEL_KEYS:
-        labels = archive.arrays[key]
-        if labels.shape[1:] in ((), (1,)):
-            check_labels(f"{path}, {key}", labels, num_classes)
     reading = _reading(path, archive.arrays, scaling)
-    if layout.highest is not None and not is_stated(reading):
-        reading["highest"] = layout.highest
+    _warn_of_unread(archive, keys, is_published=num_classes is not None)
+    if not is_stated(reading):
+        reading["highest"] = layout.highest(parts, num_classes is not None)
     source = layout.source.format(path)
     dataset = of_parts(name, parts, source, num_classes, reading)
-    return replace(dataset, writers=_writers(path, has_test="test" in parts))
+    return replace(dataset, writers=_writers(path, parts))
+
+
+def _check_arrays(archive: Archive, keys: Sequence[str], num_classes: int | None) -> None:
+    """Check that arrays of samples are such, and their labels those of a published set."""
+    for key in keys:
+        array = archive.arrays.get(key)
+        if array is None:
+            continue
+        where = f"{archive.path}, {key}"
+        if not array.ndim:
+            raise DataError(f"{where}: must be an array of samples, got one value, {array!s:.80}")
+        if key in LABEL_KEYS and array.shape[1:] in ((), (1,)):
+            check_labels(where, array, num_classes)
+
+
+def _warn_of_unread(archive: Archive, keys: Sequence[str], is_published: bool) -> None:
+    unread = [name for name in archive.names if name not in keys and name not in STATED]
+    if is_published:
+        unread = [name for name in unread if SAMPLES.fullmatch(name)]
+    if unread:
+        path, read = archive.path, [key for key in keys if key in archive.arrays]
+        writers = " and ".join(WRITERS.format(path.stem, part) for part in ("train", "test"))
+        warn_of_data(
+            f"{path} holds arrays that are not read: {', '.join(unread)}; samples are read from "
+            f"{', '.join(read)} (test samples from x_test and y_test), and writers from the files "
+            f"{writers}"
+        )
 
 
 def _reading(path: Path, arrays: Arrays, scaling: Scaling) -> Reading:
@@ -121,10 +152,10 @@ def _reading(path: Path, arrays: Arrays, scaling: Scaling) -> Reading:
     options: dict[str, Any] = {}
     for key in arrays.keys() - set(NAMES):
         array = arrays[key]
-        if key not in OPTIONS and not array.ndim:
+        if key not in STATED and not array.ndim:
             raise DataError(f"{path} holds {key!r}; the option is {_near_option(key)!r}")
-        if key in OPTIONS:
-            kind, types = OPTIONS[key]
+        if key in STATED:
+            kind, types = STATED[key]
             if array.ndim or type(array.item()) not in types:
                 got = f"{array.dtype} {array.shape}"
                 raise DataError(f"{path}: {key} must be one {kind}, got {got}")
@@ -139,7 +170,7 @@ def _reading(path: Path, arrays: Arrays, scaling: Scaling) -> Reading:
 
 def _near_option(key: str) -> str | None:
     """The option whose name a key may be meant to be."""
-    return nearest_name(key, OPTIONS, cutoff=0.8)
+    return nearest_name(key, STATED, cutoff=0.8)
 
 
 def _medical(archive: Archive) -> Parts:
@@ -183,75 +214,115 @@ def _of_jpeg(archive: Archive) -> Parts:
     return {part: (pixels[rows], labels[rows]) for part, rows in chosen.items()}
 
 
-def _split(archive: Archive) -> Parts:
-    path, arrays = archive.path, archive.arrays
+def _chosen(archive: Archive) -> dict[str, tuple[str, str]]:
+    """Names of inputs and labels of each part, of which at least one is there."""
     first = {
-        part: next((keys for keys in pairs if arrays.keys() & set(keys)), None)
+        part: next((keys for keys in pairs if archive.arrays.keys() & set(keys)), None)
         for part, pairs in PART_KEYS.items()
     }
-    if first["training"] is None:
+    return {part: keys for part, keys in first.items() if keys is not None}
+
+
+def _named(archive: Archive) -> Parts:
+    path, arrays, chosen = archive.path, archive.arrays, _chosen(archive)
+    if "training" not in chosen:
         raise DataError(
             f"{path} must hold x_train and y_train, or x and y; it lacks x_train, and holds "
             f"{', '.join(archive.names) or 'no array'}"
         )
-    chosen = {part: keys for part, keys in first.items() if keys is not None}
     for keys in chosen.values():
         missing = [key for key in keys if key not in arrays]
         if missing:
             raise DataError(f"{path} must hold both {' and '.join(keys)}; it lacks {missing[0]}")
-    read = set(chain(*chosen.values()))
-    unread = [name for name in archive.names if SAMPLES.fullmatch(name) and name not in read]
-    if unread:
-        warn_of_data(
-            f"{path} holds arrays that are not read: {', '.join(unread)}; samples are read from "
-            f"{', '.join(sorted(read))} (test samples from x_test and y_test)"
-        )
-    parts = {part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()}
-    if "test" not in parts and "validation" in parts:
-        parts["test"] = parts.pop("validation")
-    return parts
+    return with_test({part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()})
 
 
-@dataclass(frozen=True)
+def _white_of_published(parts: Parts, is_published: bool) -> float | None:
+    are_bytes = all(images.dtype == np.uint8 for images, _ in parts.values())
+    return 255 if is_published and are_bytes else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """A set of arrays in an archive.
 
     Attributes:
         holds: whether these arrays are there.
+        keys_of: names of the arrays that are read, of which some may be missing.
         parts_of: inputs and labels of each part.
-        highest: what inputs are divided by, unless it is said otherwise.
+        highest: what inputs of these parts are divided by unless it is said otherwise, if they are
+            those of a published data set or not; None is as usual.
         source: origin of the data, around the path.
     """
 
     holds: Callable[[Arrays], bool]
+    keys_of: Callable[[Archive], Sequence[str]]
     parts_of: Callable[[Archive], Parts]
-    highest: float | None = None
+    highest: Callable[[Parts, bool], float | None] = lambda *_: None
     source: str = "{}"
 
 
 LAYOUTS = (
-    Layout(lambda arrays: bool(arrays.keys() & set(MEDICAL_KEYS)), _medical, 255),
-    Layout(lambda arrays: arrays.keys() >= set(JPEG_KEYS), _of_jpeg, 255, "JPEG images of {}"),
-    Layout(lambda _: True, _split),
+    Layout(
+        holds=lambda arrays: bool(arrays.keys() & set(MEDICAL_KEYS)),
+        keys_of=lambda _: MEDICAL_KEYS,
+        parts_of=_medical,
+        highest=_white_of_published,
+    ),
+    Layout(
+        holds=lambda arrays: arrays.keys() >= set(JPEG_KEYS),
+        keys_of=lambda _: JPEG_KEYS,
+        parts_of=_of_jpeg,
+        highest=lambda *_: 255,
+        source="JPEG images of {}",
+    ),
+    Layout(
+        holds=lambda _: True,
+        keys_of=lambda archive: [*chain(*_chosen(archive).values())],
+        parts_of=_named,
+    ),
 )
 
 
-def _writers(path: Path, has_test: bool) -> NDArray[np.int64] | None:
+def holds_writers(path: Path) -> bool:
+    """Whether a file is by its name that of the writers of another."""
+    ends = tuple(WRITERS.format("", part) for part in ("train", "test"))
+    return ending_of(path.name, ends) != ""
+
+
+def _writers(path: Path, parts: Parts) -> NDArray[np.int64] | None:
     """Writers of training and test samples; None where there is no file of them."""
-    parts = ("train", "test") if has_test else ("train",)
-    siblings = [path.with_name(f"{path.stem}_{part}_writers.npz") for part in parts]
-    missing = [sibling.name for sibling in siblings if not sibling.is_file()]
-    if len(missing) == len(siblings):
+    sizes = {part: len(labels) for part, (_, labels) in parts.items()}
+    held = {"test": sizes.pop("test")} if "test" in sizes else {}
+    siblings = {part: path.with_name(WRITERS.format(path.stem, part)) for part in ("train", "test")}
+    there = {part: sibling for part, sibling in siblings.items() if is_file(sibling)}
+    if not there:
         return None
+    if "test" in there and not held:
+        raise DataError(
+            f"{there['test']} has writers of test samples, but {path} has no such samples"
+        )
+    wanted = {"train": sizes, **({"test": held} if held else {})}
+    missing = next((siblings[part].name for part in wanted if part not in there), None)
     if missing:
-        raise DataError(f"{path.parent} lacks {missing[0]}, the writers of the other samples")
-    found = []
-    for sibling in siblings:
-        archive = _opened(sibling, ("writer",))
-        if "writer" not in archive.arrays:
-            raise DataError(f"{sibling} must hold writer, got {', '.join(archive.names)}")
-        found.append(archive.arrays["writer"])
+        raise DataError(f"{path.parent} lacks {missing}, the writers of the other samples")
+    found = [_writers_of(there[part], samples) for part, samples in wanted.items()]
     return writer_numbers(path.stem, np.concatenate(found))
+
+
+def _writers_of(path: Path, sizes: Mapping[str, int]) -> NDArray[Any]:
+    """Writers in a file, one for each sample of parts of these sizes."""
+    archive = _opened(path, ("writer",))
+    if "writer" not in archive.arrays:
+        raise DataError(f"{path} must hold writer, got {', '.join(archive.names)}")
+    writers = archive.arrays["writer"]
+    if writers.shape != (sum(sizes.values()),):
+        samples = " and ".join(f"{size} {part}" for part, size in sizes.items())
+        raise DataError(
+            f"{path}: writer must have one entry for each of {samples} samples, got shape "
+            f"{writers.shape}"
+        )
+    return writers
 
 
 def _opened(path: Path, names: Sequence[str]) -> Archive:

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import re
 import zipfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
-from experiments.datasets.formats.images import decoded
+from experiments.datasets.formats.files import (
+    content_of,
+    ending_of,
+    is_file,
+    is_folder,
+    is_hidden,
+    seen,
+)
+from experiments.datasets.formats.images import IMAGE_ENDINGS, decoded
+from experiments.datasets.splits import PARTS
+
+DRAWING = re.compile(r"(?:.*/)?([^/]+)/(character\d+)/\d{4}_(\d\d)\.png")
+"""Alphabet, character and drawer in the path of a drawing."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +40,17 @@ class _Drawing:
 
 
 def holds_omniglot(path: Path) -> bool:
-    """Whether a `.zip` file or folder holds ALPHABET/characterNN/NNNN_DD.png."""
-    if path.suffix == ".zip" and path.is_file():
+    """Whether a `.zip` file or folder holds ALPHABET/characterNN/NNNN_DD.png.
+
+    Alphabets are never called `train`, `test` or the like.
+    """
+    if ending_of(path.name, (".zip",)) and is_file(path):
         try:
             with zipfile.ZipFile(path) as archive:
                 return any(_place(entry) for entry in archive.namelist())
-        except (zipfile.BadZipFile, OSError):
+        except Exception:  # damaged archives raise errors of a dozen kinds
             return False
-    return path.is_dir() and any(path.glob("*/character[0-9]*/*.png"))
+    return is_folder(path) and any(map(_place, _seen(path)))
 
 
 SIZE = (28, 28)
@@ -47,8 +67,8 @@ def load_omniglot(name: str, path: Path) -> Dataset:
         path: a `.zip` file as published, or the folder of alphabets.
 
     Raises:
-        DataError: the file or an image cannot be read, or an image is in colours or of more than
-            8 bits.
+        DataError: the file or an image cannot be read, an image is in colours or of more than
+            8 bits, or there are other images.
     """
     drawings = sorted(_drawings(path), key=lambda one: (one.alphabet, one.character, one.drawer))
     if not drawings:
@@ -80,23 +100,57 @@ def _image(drawing: _Drawing, path: Path) -> NDArray[np.uint8]:
 
 
 def _drawings(path: Path) -> list[_Drawing]:
-    if path.is_dir():
-        files = [(str(file.relative_to(path)), file) for file in path.glob("*/*/*.png")]
-        placed = [(_place(inside), file) for inside, file in files]
-        return [_Drawing(*place, file.read_bytes()) for place, file in placed if place]
+    if is_folder(path):
+        places = _places(path, _below(path))
+        return [_Drawing(*place, content_of(path / file)) for file, place in places.items()]
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [(_place(entry), entry) for entry in archive.namelist()]
-            return [_Drawing(*place, archive.read(entry)) for place, entry in entries if place]
+            places = _places(path, archive.namelist())
+            return [_Drawing(*place, archive.read(file)) for file, place in places.items()]
+    except DataError:
+        raise
     except Exception as error:  # damaged archives raise errors of a dozen kinds
         raise DataError(f"{path} cannot be read as a .zip file: {error}") from error
 
 
-def _place(inside: str) -> tuple[str, str, int] | None:
+def _places(path: Path, files: Iterable[str]) -> dict[str, tuple[str, str, int]]:
+    """Alphabet, character and drawer of each image."""
+    images = [file for file in files if ending_of(file, IMAGE_ENDINGS) and not _is_hidden(file)]
+    places = {file: _place(file) for file in images}
+    odd = next((file for file, place in places.items() if place is None), None)
+    if odd is not None:
+        raise DataError(
+            f"{path} holds drawings of Omniglot, ALPHABET/characterNN/NNNN_DD.png, and another "
+            f"image, {odd}; leave it out, or name images by class otherwise"
+        )
+    return {file: place for file, place in places.items() if place is not None}
+
+
+def _place(file: str) -> tuple[str, str, int] | None:
     """Alphabet, character and drawer of a file; None if it is no drawing."""
-    parts = inside.replace("\\", "/").split("/")
-    stem = parts[-1].removesuffix(".png").split("_")
-    is_drawing = len(parts) >= 3 and len(stem) == 2 and parts[-2].startswith("character")
-    if not is_drawing or not parts[-1].endswith(".png") or not stem[1].isdigit():
+    found = DRAWING.fullmatch(file.replace("\\", "/"))
+    if found is None or found[1].lower() in chain(*PARTS.values()):
         return None
-    return parts[-3], parts[-2], int(stem[1])
+    return found[1], found[2], int(found[3])
+
+
+def _is_hidden(file: str) -> bool:
+    return any(map(is_hidden, file.replace("\\", "/").split("/")))
+
+
+def _seen(folder: Path) -> Iterator[str]:
+    """Files of characters in a folder of alphabets, as far as it can be looked at."""
+    for alphabet in filter(is_folder, seen(folder)):
+        for character in seen(alphabet):
+            if character.name.startswith("character"):
+                yield from (str(file.relative_to(folder)) for file in seen(character))
+
+
+def _below(folder: Path) -> Iterator[str]:
+    """All files below a folder."""
+
+    def failed(error: OSError) -> NoReturn:
+        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+    for inner, _, files in os.walk(folder, onerror=failed):
+        yield from (str(Path(inner, file).relative_to(folder)) for file in files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
@@ -12,21 +12,37 @@ from experiments.datasets.arrays import Scaling, is_stated
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.cifar import holds_cifar, load_cifar
+from experiments.datasets.formats.files import (
+    ending_of,
+    inside,
+    is_file,
+    is_folder,
+    name_of,
+    seen,
+)
 from experiments.datasets.formats.folders import from_folder, holds_images, holds_lists, load_lists
 from experiments.datasets.formats.idx import holds_idx, load_idx
 from experiments.datasets.formats.leaf import half_leaf, holds_leaf, load_leaf
 from experiments.datasets.formats.mat import USPS, load_libsvm, load_mat
-from experiments.datasets.formats.npz import holds_samples, load_npz
+from experiments.datasets.formats.npz import holds_samples, holds_writers, load_npz
 from experiments.datasets.formats.omniglot import holds_omniglot, load_omniglot
 from experiments.datasets.formats.texts import (
+    REVIEW_ENDINGS,
     holds_reviews,
     holds_tweets,
     load_reviews,
     load_tweets,
 )
 
-SUFFIXES = (".npz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".mat", ".zip")
-"""Of files that are found by their name without it."""
+ENDINGS = (".npz", *REVIEW_ENDINGS, ".tsv", ".tsv.gz", ".mat", ".zip")
+"""Of files that are found by their name without it, in any case."""
+READ = (
+    "give a file .npz, .mat, .jsonl or .tsv, a .zip file of Omniglot, or a folder of IDX files, of "
+    "batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by class; arrays of "
+    "other files, such as .npy or .csv, become a data set by experiments.datasets.from_numpy, "
+    "which scenarios call by module:function"
+)
+"""What is read, for messages."""
 NO_SCALING = (
     "highest and scaled are for an .npz or .mat file, IDX files or a folder of images; other data "
     "sets are read as they are published or made"
@@ -51,9 +67,9 @@ class Format:
 
 
 FORMATS = (
-    Format(lambda path: path.is_file() and path.suffix == ".npz", load_npz, True),
-    Format(lambda path: path.is_file() and path.suffix == ".mat", load_mat, True),
-    Format(lambda path: path.is_file() and path.name == USPS, load_libsvm),
+    Format(lambda path: _is_file(path, ".npz"), load_npz, True),
+    Format(lambda path: _is_file(path, ".mat"), load_mat, True),
+    Format(lambda path: is_file(path) and path.name == USPS, load_libsvm),
     Format(holds_idx, load_idx, True),
     Format(holds_cifar, load_cifar),
     Format(holds_leaf, lambda name, path, _: load_leaf(name, path)),
@@ -66,10 +82,13 @@ FORMATS = (
 
 
 def readable(path: Path) -> Path | None:
-    """Path to read: a file or folder of a known format, or the only archive of a folder."""
+    """Path to read: a file or folder of a known format, or the only archive of a folder.
+
+    None where there is no such path, and where it cannot be looked at.
+    """
     if _format(path) is not None:
         return path
-    archives = sorted(path.glob("*.npz")) if path.is_dir() else []
+    archives = _archives(path)
     return archives[0] if len(archives) == 1 else None
 
 
@@ -92,10 +111,7 @@ def load_path(
     found = readable(path)
     form = None if found is None else _format(found)
     if found is None or form is None:
-        raise DataError(
-            f"{path} {_problem(path)}; give an .npz or .mat file, or a folder of IDX files, of "
-            "batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by class"
-        )
+        raise DataError(f"{path} {problem_of(path)}; {READ}")
     if is_stated(scaling) and not form.is_scaled:
         raise DataError(f"{found}: {NO_SCALING}")
     dataset = form.load(name, found, num_classes, **(scaling if form.is_scaled else {}))
@@ -107,18 +123,29 @@ def load_path(
     return dataset
 
 
-def _problem(path: Path) -> str:
+def problem_of(path: Path) -> str:
     """What a path is that cannot be read, in words."""
-    if not path.exists():
-        return "does not exist"
-    if path.is_file():
-        if path.suffix != ".zip":
-            return "is of no known format"
-        return f"is {'an' if is_zipfile(path) else 'a damaged'} archive without images of Omniglot"
-    archives = [one.name for one in sorted(path.glob("*.npz"))]
-    if archives:
+    try:
+        names = [one.name for one in inside(path)] if path.is_dir() else None
+        if names is None and not path.exists():
+            return "does not exist"
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    except DataError as error:
+        return str(error).removeprefix(f"{path} ")
+    return _problem_of_file(path) if names is None else _problem_of_folder(path, names)
+
+
+def _problem_of_file(path: Path) -> str:
+    if not _is_file(path, ".zip"):
+        return "is of no known format"
+    return f"is {'an' if is_zipfile(path) else 'a damaged'} archive without images of Omniglot"
+
+
+def _problem_of_folder(path: Path, names: Collection[str]) -> str:
+    if archives := _archives(path):
         return f"holds {len(archives)} .npz files, of which the path of one is to be given"
-    if any(path.glob("emnist-*-ubyte*")):
+    if any(name.startswith("emnist-") and "-ubyte" in name for name in names):
         return f"holds files of EMNIST, which load('emnist-letters', {str(path)!r}) and others read"
     return half_leaf(path).removeprefix(f"{path} ") or "holds no known format"
 
@@ -126,15 +153,41 @@ def _problem(path: Path) -> str:
 def named_files(folder: Path) -> list[tuple[str, Path]]:
     """Names and paths of what can be read in a folder, sorted by file name."""
     found = []
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        suffix = next((end for end in reversed(SUFFIXES) if path.name.endswith(end)), None)
-        if path.is_dir():
+    for path in seen(folder):
+        ending = ending_of(path.name, ENDINGS)
+        if is_folder(path):
             found += [(path.name, inner)] if (inner := readable(path)) is not None else []
-        elif suffix == ".npz":
+        elif ending == ".npz":
             found += [(path.stem, path)] if holds_samples(path) else []
-        elif suffix is not None and readable(path) is not None:
-            found.append((path.name.removesuffix(suffix), path))
+        elif ending and readable(path) is not None:
+            found.append((plain_name(path), path))
     return found
+
+
+def files_of(name: str, folder: Path) -> list[Path]:
+    """Files of a folder that have this name and one of the endings, in any case."""
+    ends = {path: path.name[len(name) :] for path in seen(folder) if path.name.startswith(name)}
+    there = [path for path, end in ends.items() if end.lower() in ENDINGS]
+    return sorted(
+        there, key=lambda one: (ENDINGS.index(ends[one].lower()), not ends[one].islower())
+    )
+
+
+def plain_name(path: Path) -> str:
+    """Name of a data set in a file or folder, without the ending of the file."""
+    if is_folder(path):
+        return name_of(path)
+    return path.name[: len(path.name) - len(ending_of(path.name, ENDINGS))]
+
+
+def _archives(folder: Path) -> list[Path]:
+    """Archives in a folder, without those of the writers of others."""
+    there = [path for path in seen(folder) if ending_of(path.name, (".npz",))]
+    return [path for path in there if not holds_writers(path)]
+
+
+def _is_file(path: Path, ending: str) -> bool:
+    return ending_of(path.name, (ending,)) != "" and is_file(path)
 
 
 def _format(path: Path) -> Format | None:

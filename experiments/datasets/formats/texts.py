@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import re
-import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +17,14 @@ from numpy.typing import NDArray
 from bcfl.runtime import warn_of_data
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, domains_in_words
+from experiments.datasets.formats.files import (
+    ending_of,
+    folders_in,
+    is_file,
+    is_folder,
+    seen,
+    text_of,
+)
 
 Features = Literal["tf-idf", "hashed"]
 TERMS = 5000
@@ -30,6 +36,10 @@ OPENING = "<review_text>"
 REVIEW = re.compile(OPENING + r"(.*?)</review_text>", re.DOTALL)
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
 LABELS = {"negative": 0, "positive": 1}
+REVIEW_ENDINGS = (".jsonl", ".jsonl.gz")
+TWEET_ENDINGS = (".tsv", ".tsv.gz", ".noemoticon.csv")
+SENTIMENT140 = ("training.1600000.processed.noemoticon.csv", "sentiment140_100k.tsv.gz")
+"""Files of Sentiment140, whose tweets may hold tabs."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +51,15 @@ class _Review:
 
 def holds_reviews(path: Path) -> bool:
     """Whether a path is a file of reviews, `.jsonl` or `.jsonl.gz`, or a folder of domains."""
-    if path.is_file():
-        return path.name.endswith((".jsonl", ".jsonl.gz"))
-    return any((path / domain / "positive.review").is_file() for domain in DOMAINS)
+    if is_file(path):
+        return ending_of(path.name, REVIEW_ENDINGS) != ""
+    return any(is_file(path / domain / "positive.review") for domain in DOMAINS)
 
 
 def missing_reviews(path: Path) -> tuple[str, ...]:
     """Domains of AmazonReview that a file or folder of reviews lacks."""
-    if path.is_dir():
-        held = [inner.name for inner in path.iterdir() if inner.is_dir()]
+    if is_folder(path):
+        held = [inner.name for inner in seen(path) if is_folder(inner)]
     elif holds_reviews(path):
         held = sorted({review.domain for review in _of_lines(path)})
     else:
@@ -81,7 +91,7 @@ def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Datase
     Raises:
         DataError: a file is missing or corrupt.
     """
-    reviews = list(_of_lines(path) if path.is_file() else _of_folders(path))
+    reviews = list(_of_lines(path) if is_file(path) else _of_folders(path))
     if not reviews:
         raise DataError(f"{path} holds no reviews")
     domains = sorted({review.domain for review in reviews})
@@ -121,7 +131,7 @@ def load_amazon(name: str, path: Path, features: Features = "tf-idf") -> Dataset
 
 def holds_tweets(path: Path) -> bool:
     """Whether a file holds labelled tweets, `.tsv`, `.tsv.gz` or the `.csv` of Sentiment140."""
-    return path.is_file() and path.name.endswith((".tsv", ".tsv.gz", ".noemoticon.csv"))
+    return is_file(path) and ending_of(path.name, TWEET_ENDINGS) != ""
 
 
 def load_tweets(name: str, path: Path) -> Dataset:
@@ -129,14 +139,15 @@ def load_tweets(name: str, path: Path) -> Dataset:
 
     Args:
         name: name of the data set.
-        path: a file of lines `label<TAB>text`; or the file of Sentiment140 (Go et al., 2009),
-            whose users are the writers.
+        path: a file of lines `label<TAB>text`, of which each has one tab; or the file of
+            Sentiment140 (Go et al., 2009), whose users are the writers.
 
     Raises:
-        DataError: the file is corrupt.
+        DataError: the file is corrupt or empty, or a line has more tabs.
     """
-    lines = _text(path, "latin-1" if path.suffix == ".csv" else "utf-8-sig")
-    if path.suffix == ".csv":
+    is_published = ending_of(path.name, (".csv",)) != ""
+    lines = text_of(path, "latin-1" if is_published else "utf-8-sig")
+    if is_published:
         try:
             read = [row for row in csv.reader(io.StringIO(lines)) if row]
         except csv.Error as error:
@@ -144,36 +155,47 @@ def load_tweets(name: str, path: Path) -> Dataset:
         odd = next((number for number, row in enumerate(read, start=1) if len(row) != 6), None)
         if odd is not None:
             raise DataError(f"{path}, tweet {odd}: must have 6 fields, got {len(read[odd - 1])}")
-        rows = [(row[0], row[5], row[4]) for row in read]
+        classes = [sentiment(row[0], f"{path}, tweet {n}") for n, row in enumerate(read, start=1)]
+        texts, by = [row[5] for row in read], [row[4] for row in read]
     else:
-        rows = _labelled(path, lines)
-    users = sorted({user for *_, user in rows})
+        classes, texts = _labelled(path, lines)
+        by = []
+    if not texts:
+        raise DataError(f"{path} holds no tweets; lines must be label<TAB>text")
+    users = sorted(set(by))
     numbers = {user: number for number, user in enumerate(users)}
     return Dataset(
         name=name,
-        inputs=word_numbers([text for _, text, _ in rows]),
-        targets=np.array([sentiment(label, path) for label, *_ in rows], dtype=np.int64),
+        inputs=word_numbers(texts),
+        targets=np.array(classes, dtype=np.int64),
         num_classes=len(LABELS),
         source=str(path),
-        writers=np.array([numbers[user] for *_, user in rows]) if len(users) > 1 else None,
+        writers=np.array([numbers[user] for user in by]) if len(users) > 1 else None,
     )
 
 
-def _labelled(path: Path, lines: str) -> list[tuple[str, str, str]]:
-    """Label, text and no user of lines `label<TAB>text`."""
+def _labelled(path: Path, lines: str) -> tuple[list[int], list[str]]:
+    """Classes and texts of lines `label<TAB>text`."""
     rows = []
     for number, line in enumerate(lines.split("\n"), start=1):
         label, tab, text = line.partition("\t")
         if line.strip() and not tab:
             raise DataError(f"{path}, line {number}: must be label<TAB>text, got {line!r:.80}")
         if tab:
-            rows.append((label, text, ""))
-    if rows and all(_is_number(field) for _, text, _ in rows for field in text.split("\t")):
+            rows.append((number, label, text))
+    if rows and all(_is_number(field) for *_, text in rows for field in text.split("\t")):
         raise DataError(
             f"{path} must have lines label<TAB>text, got numbers alone; save a table as an .npz "
             "file with x_train and y_train"
         )
-    return rows
+    columns = [number for number, _, text in rows if "\t" in text]
+    if columns and path.name not in SENTIMENT140:
+        raise DataError(
+            f"{path}, line {columns[0]}: must be label<TAB>text with one tab, got more; other "
+            "columns are not read, and tabs of a text are to be spaces"
+        )
+    classes = [sentiment(label, f"{path}, line {number}") for number, label, _ in rows]
+    return classes, [text for *_, text in rows]
 
 
 def _is_number(field: str) -> bool:
@@ -184,14 +206,20 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def sentiment(label: object, path: Path) -> int:
+def sentiment(label: object, where: str) -> int:
     """Class 0 or 1 of a label 0, 1 or 4 (positive, in Sentiment140).
+
+    Args:
+        label: the label, as text or a number.
+        where: the file, and the line if it has lines, for the message.
 
     Raises:
         DataError: it is another label.
     """
     if str(label) not in ("0", "1", "4"):
-        raise DataError(f"{path}: labels must be 0 (negative) and 1 or 4 (positive), got {label!r}")
+        raise DataError(
+            f"{where}: labels must be 0 (negative) and 1 or 4 (positive), got {label!r}"
+        )
     return int(str(label) != "0")
 
 
@@ -276,26 +304,31 @@ def _terms(texts: Sequence[str], features: Features) -> NDArray[np.float32]:
 
 
 def _of_lines(path: Path) -> Iterable[_Review]:
-    for number, line in enumerate(_text(path).rstrip("\n").split("\n"), start=1):
+    for number, line in enumerate(text_of(path).rstrip("\n").split("\n"), start=1):
+        where = f"{path}, line {number}"
         try:
             entry = json.loads(line)
-            domain, text = entry["domain"], entry["text"]
-            if domain is None or not isinstance(text, str):
-                raise TypeError(f"got domain {domain!r} and text {text!r:.80}")
-            yield _Review(str(domain), text, sentiment(entry["label"], path))
-        except (ValueError, KeyError, TypeError) as error:
+            domain, label, text = entry["domain"], entry["label"], entry["text"]
+            if not isinstance(domain, str | int) or not isinstance(text, str):
+                raise TypeError(f"got domain {domain!r:.80} and text {text!r:.80}")
+        except KeyError as error:
             raise DataError(
-                f"{path}, line {number}: must be a JSON object of domain, label and text: {error}"
+                f"{where}: must be a JSON object of domain, label and text, lacks {error}"
             ) from error
+        except (ValueError, TypeError) as error:
+            raise DataError(
+                f"{where}: must be a JSON object of domain, label and text: {error}"
+            ) from error
+        yield _Review(str(domain), text, sentiment(label, where))
 
 
 def _of_folders(folder: Path) -> Iterable[_Review]:
-    for domain in (path for path in sorted(folder.iterdir()) if path.is_dir()):
+    for domain in folders_in(folder):
         for kind, label in LABELS.items():
             path = domain / f"{kind}.review"
-            if not path.is_file():
+            if not is_file(path):
                 raise DataError(f"{domain} lacks {path.name}")
-            content = _text(path, "latin-1")
+            content = text_of(path, "latin-1")
             found = REVIEW.findall(content)
             cut = "<review>" in content and not content.rstrip().endswith("</review>")
             if cut or len(found) != content.count(OPENING):
@@ -320,11 +353,3 @@ def _of_counts(path: Path, content: str, kind: str) -> list[str]:
             " ".join(" ".join([term] * int(count)) for term, count in counts if count.isdigit())
         )
     return texts
-
-
-def _text(path: Path, encoding: str = "utf-8-sig") -> str:
-    try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode(encoding)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error

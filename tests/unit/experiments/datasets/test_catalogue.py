@@ -187,12 +187,60 @@ def test_real_usps():
 
 def test_a_folder_or_file_in_the_working_directory_is_told_with_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a").mkdir(parents=True)
+    (tmp_path / "pictures" / "a" / "1.png").touch()
     (tmp_path / "table.mat").touch()
-    with pytest.raises(DataError, match=r"the folder of that name .* by its path: \./pictures$"):
+    with pytest.raises(DataError, match=r"the folder pictures in .* by its path: \./pictures \(in"):
         datasets.load("pictures")
-    with pytest.raises(DataError, match=r"the file of that name .* by its path: \./table\.mat$"):
-        datasets.load("table.mat")
+    for name in ("table.mat", "table"):
+        with pytest.raises(
+            DataError, match=r"the file table\.mat in .* by its path: \./table\.mat "
+        ):
+            datasets.load(name)
+
+
+def test_what_is_not_read_is_told_in_place_of_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").touch()
+    (tmp_path / "empty").mkdir()
+    said = {"data.csv": r"data\.csv is of no known format", "empty": r"empty holds no known format"}
+    for name, message in said.items():
+        for place in (None, tmp_path):
+            with pytest.raises(DataError, match=rf"{message}; give .* module:function$"):
+                datasets.load(name, place)
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_the_names_of_the_working_directory_and_of_that_above_are_no_names(tmp_path, name):
+    with pytest.raises(DataError, match=rf"or a path, got '{name}'; .* by its path {name}/$"):
+        datasets.load(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, f"/{'a' * 5000}", "a\0b", "/a\0b"])
+def test_a_name_that_no_file_can_have(tmp_path, name):
+    with pytest.raises(DataError, match=r"was not found|File name too long|does not exist"):
+        datasets.load(name, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_what_cannot_be_looked_at_is_left_out_of_lists(tmp_path, write_npz, kind):
+    write_npz(tmp_path / "own.npz")
+    path = tmp_path / "other" / "train" / "x.json"
+    path.parent.mkdir(parents=True)
+    path.mkdir() if kind == "folder" else path.symlink_to(tmp_path / "nowhere")
+    found = {info.name for info in datasets.available(tmp_path) if info.found}
+    assert "own" in found
+    assert "other" not in found
+    with pytest.raises(DataError, match="Did you mean 'own'"):
+        datasets.load("owm", tmp_path)
+
+
+def test_a_list_names_what_is_read(tmp_path):
+    for name in ("mnist.mat", "reviews.TSV"):
+        (tmp_path / name).touch()
+    found = {info.name for info in datasets.available(tmp_path) if info.found}
+    assert "mnist" not in found  # a published set is not in a file of that name
+    assert "reviews" in found
 
 
 def test_an_empty_name(tmp_path, write_npz):

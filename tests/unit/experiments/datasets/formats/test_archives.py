@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from experiments import datasets
-from experiments.datasets import DataError
+from experiments.datasets import DataError, DataWarning
 
 SIZES = {"train": 12, "val": 6, "test": 9}
 
@@ -100,7 +100,8 @@ def test_medmnist_with_other_arrays(tmp_path, changes, message):
 
 def test_samples_without_a_split(tmp_path, images):
     np.savez(tmp_path / "scenes.npz", x=images(6), y=np.arange(6) % 3, highest=255, good=np.ones(6))
-    scenes = datasets.load("scenes", data_dir=tmp_path)
+    with pytest.warns(DataWarning, match=r"arrays that are not read: good; samples .* x, y \(test"):
+        scenes = datasets.load("scenes", data_dir=tmp_path)
     assert (len(scenes), scenes.num_native_test) == (6, 0)
     assert "scenes" in {info.name for info in datasets.available(tmp_path)}
 
@@ -135,7 +136,7 @@ def test_an_option_of_another_kind_is_refused(tmp_path, option, message):
 
 def test_how_inputs_are_read_may_be_said_in_place_of_the_archive(tmp_path):
     words, classes = np.random.default_rng(0).integers(1, 9, (6, 2, 5)), np.arange(6) % 3
-    np.savez(tmp_path / "own.npz", x=words, y=classes, highest=9, channels="none", seed=3)
+    np.savez(tmp_path / "own.npz", x=words, y=classes, highest=9, channels="none")
     np.testing.assert_allclose(datasets.load("own", tmp_path).inputs * 9, words, rtol=1e-6)
     np.testing.assert_array_equal(datasets.load("own", tmp_path, scaled=False).inputs, words)
     np.savez(tmp_path / "own.npz", x=words, y=classes)
@@ -144,13 +145,45 @@ def test_how_inputs_are_read_may_be_said_in_place_of_the_archive(tmp_path):
     assert [one.filename for one in told] == [__file__]
 
 
-def test_medical_images_of_your_own_have_the_scale_that_the_archive_says(tmp_path):
-    arrays = medical((8, 8))
-    images = {key: array // 3 for key, array in arrays.items() if key.endswith("images")}
-    np.savez(tmp_path / "own.npz", **{**arrays, **images})
-    np.savez(tmp_path / "dark.npz", **{**arrays, **images}, highest=85)
-    plain, dark = (datasets.load(name, tmp_path).inputs for name in ("own", "dark"))
-    np.testing.assert_allclose(plain * 3, dark, rtol=1e-6)
+def of_images(arrays, change):
+    return {
+        key: change(array) if key.endswith("images") else array for key, array in arrays.items()
+    }
+
+
+def test_medical_images_of_your_own_have_the_usual_scale(tmp_path):
+    arrays = medical((8, 8), 2)
+    shares = of_images(arrays, lambda images: images / 255)
+    bits = of_images(arrays, lambda images: images % 2)
+    np.savez(tmp_path / "own.npz", **arrays)
+    for name in ("floats", "pneumoniamnist"):
+        np.savez(tmp_path / f"{name}.npz", **shares)
+    np.savez(tmp_path / "bits.npz", **bits)
+    own, *others = (
+        datasets.load(name, tmp_path).inputs for name in ("own", "floats", "pneumoniamnist")
+    )
+    for inputs in others:
+        np.testing.assert_allclose(inputs, own, atol=1e-6)
+    assert datasets.load("bits", tmp_path).inputs.max() == 1
+
+
+def test_dark_medical_images_are_divided_by_255_if_they_are_published(tmp_path):
+    dark = of_images(medical((28, 28), 2), lambda images: images // 4)
+    for name in ("pneumoniamnist", "own"):
+        np.savez(tmp_path / f"{name}.npz", **dark)
+    found = datasets.load("pneumoniamnist", tmp_path)
+    np.testing.assert_allclose(found.inputs.max() * 255, 63, rtol=1e-6)
+    with pytest.warns(DataWarning, match=r"8-bit inputs end at 63 .* highest=255"):
+        assert datasets.load("own", tmp_path).inputs.max() == 1
+
+
+def test_arrays_beside_published_ones_are_told_if_they_may_be_samples(tmp_path, images):
+    arrays = {"x_train": images(12), "y_train": np.arange(12) % 10, "id_train": np.arange(12)}
+    np.savez(tmp_path / "mnist.npz", **arrays)
+    assert len(datasets.load("mnist", tmp_path)) == 12
+    np.savez(tmp_path / "mnist.npz", **arrays, X_test2=images(3))
+    with pytest.warns(DataWarning, match=r"not read: X_test2; "):
+        datasets.load("mnist", tmp_path)
 
 
 def jpegs(count):

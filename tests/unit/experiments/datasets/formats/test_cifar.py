@@ -104,3 +104,9 @@ def test_a_batch_of_cifar_100_is_told_by_what_it_lacks(tmp_path):
     (tmp_path / "data_batch_1").write_bytes(pickle.dumps(content))
     with pytest.raises(DataError, match=r"it lacks labels, and holds data, fine_labels"):
         datasets.load(tmp_path)
+
+
+def test_a_batch_that_is_no_dictionary(tmp_path):
+    (tmp_path / "data_batch_1").write_bytes(pickle.dumps([1, 2]))
+    with pytest.raises(DataError, match=r"must hold a dictionary with data and labels, got \[1, 2"):
+        datasets.load(tmp_path)

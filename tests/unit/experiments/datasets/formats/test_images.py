@@ -1,10 +1,12 @@
 """Folders of images by class, Omniglot."""
 
+import errno
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from experiments import datasets
 from experiments.datasets import DataError, DataWarning
@@ -234,6 +236,7 @@ def test_hidden_files_are_left_out(tmp_path):
 
 def test_images_of_which_only_a_part_would_be_read_are_named(tmp_path):
     pages = [Image.new("L", (6, 4), level) for level in (10, 20)]
+    save(tmp_path / "b" / "1.png", 10)
     (tmp_path / "a").mkdir()
     pages[0].save(tmp_path / "a" / "1.tif", save_all=True, append_images=pages[1:])
     with pytest.raises(DataError, match=r"1\.tif cannot be read: it holds 2 images; save each"):
@@ -248,9 +251,78 @@ def test_no_images(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(DataError, match=r"one subfolder of images for each .* \.png, \.jpg"):
         datasets.from_folder(tmp_path)
+    save(tmp_path / "b" / "1.png", 10)
     (tmp_path / "a" / "1.png").write_bytes(b"no image")
     with pytest.raises(DataError, match=r"1\.png cannot be read: it is no image"):
         datasets.from_folder(tmp_path)
+
+
+def test_one_folder_of_images_is_told_to_be_one_class(tmp_path):
+    save_all(tmp_path, "images/1.png", "images/2.png")
+    with pytest.warns(DataWarning, match=r"one class alone, images; each class takes a folder"):
+        assert datasets.from_folder(tmp_path).num_classes == 1
+
+
+def test_samples_of_dev_are_those_of_validation(tmp_path):
+    save_all(tmp_path, *(f"{part}/{name}/1.png" for part in ("train", "dev") for name in "ab"))
+    assert datasets.from_folder(tmp_path).num_native_test == 2
+
+
+@pytest.mark.parametrize("folder", [".", "./", "inner/.."])
+def test_the_working_directory_has_its_name(tmp_path, monkeypatch, folder):
+    save_all(tmp_path / "pets", "a/1.png", "b/1.png", "inner/1.png")
+    monkeypatch.chdir(tmp_path / "pets")
+    assert datasets.from_folder(folder).name == "pets"
+    if folder != ".":
+        assert datasets.load(folder).name == "pets"
+
+
+def test_where_channels_are_is_no_option_of_folders(tmp_path):
+    save_all(tmp_path, "a/1.png", "b/1.png")
+    with pytest.raises(DataError, match=r"'channels' is none of the options highest, scaled"):
+        datasets.from_folder(tmp_path, channels="last")
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_photographs_are_turned_as_viewers_show_them(tmp_path, orientation):
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 6), dtype=np.uint8)
+    exif = Image.Exif()
+    exif[274] = orientation
+    image = Image.fromarray(pixels)
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        image.save(tmp_path / name / "1.png", exif=exif)
+        image.save(tmp_path / name / "2.tif", exif=exif)
+    with Image.open(tmp_path / "a" / "1.png") as stored:
+        shown = np.asarray(ImageOps.exif_transpose(stored))
+    for found in datasets.from_folder(tmp_path).inputs:
+        np.testing.assert_allclose(found[0] * 255, shown, atol=1e-4)
+
+
+def test_damaged_exif_data_leave_an_image_as_it_is_stored(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 6), dtype=np.uint8)
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        Image.fromarray(pixels).save(tmp_path / name / "1.png", exif=b"Exif\x00\x00no data")
+    assert datasets.from_folder(tmp_path).input_shape == (1, 4, 6)
+
+
+@pytest.mark.parametrize("unreadable", ["pets/a", "pets/train/a"])
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch, unreadable):
+    for name in "ab":
+        save(tmp_path / unreadable / ".." / name / "1.png", 255)
+    listed = Path.iterdir
+
+    def iterdir(path):
+        if path == tmp_path / unreadable:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    for load in (datasets.from_folder, datasets.load):
+        with pytest.raises(DataError, match=r"/a cannot be read: Permission denied$"):
+            load(tmp_path / "pets")
+    assert "pets" in {info.name for info in datasets.available(tmp_path)}
 
 
 @pytest.fixture
@@ -293,3 +365,26 @@ def test_drawings_that_are_not_of_omniglot_are_named(omniglot, mode, message):
         save(path, 255, size=(105, 105), mode=mode)
     with pytest.raises(DataError, match=message):
         datasets.load(omniglot)
+
+
+def test_classes_that_are_called_like_characters_are_no_omniglot(tmp_path):
+    for part in ("train", "test"):
+        for name in ("character1", "character2"):
+            for file in ("img_0.png", "img_1.png", "scan.png", "0001_01.png"):
+                save(tmp_path / part / name / file, 240)
+    found = datasets.load(tmp_path)
+    assert (found.num_native_test, found.num_classes, found.input_shape) == (8, 2, (1, 4, 6))
+    assert found.inputs.max() == np.float32(240 / 255)
+    assert found.domains is None
+
+
+@pytest.mark.parametrize("more", ["Greek/character01/scan.png", "Greek/map.jpg", "1.png"])
+def test_images_beside_drawings_of_omniglot_are_refused(tmp_path, omniglot, more):
+    save(omniglot / more, 255)
+    with pytest.raises(DataError, match=rf"and another image, {more}; leave it out"):
+        datasets.load(omniglot)
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for path in omniglot.rglob("*.*"):
+            archive.write(path, path.relative_to(omniglot))
+    with pytest.raises(DataError, match=rf"and another image, {more}; leave it out"):
+        datasets.load(tmp_path / "packed.zip")

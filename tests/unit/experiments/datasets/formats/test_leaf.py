@@ -21,6 +21,13 @@ def drawn(count, level):
     return [[level] * 784] * count
 
 
+def tweet(text):
+    return ["1", "Mon", "NO_QUERY", "ann", text, "training"]
+
+
+TWEET, NO_TEXT = json.dumps(tweet("good")), json.dumps(tweet(None))
+
+
 @pytest.fixture
 def femnist(tmp_path):
     data = tmp_path / "femnist" / "data"
@@ -65,6 +72,18 @@ def test_users_and_numbers_that_contradict_the_samples(tmp_path, changes):
         datasets.load("femnist", tmp_path)
 
 
+@pytest.mark.parametrize("users", [None, 5, [["a"]], "a"])
+def test_users_and_numbers_of_other_types(tmp_path, users):
+    path = tmp_path / "femnist" / "all_data" / "a.json"
+    write(path, {"f01": (drawn(3, 0.5), [0, 61, 3])})
+    for key, kind in (("users", "names"), ("num_samples", "whole numbers")):
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps(content | {key: users}))
+        with pytest.raises(DataError, match=rf"{key} must be a list of {kind}, got "):
+            datasets.load("femnist", tmp_path)
+        path.write_text(json.dumps(content))
+
+
 def test_users_without_samples_are_neither_stated_nor_numbered(tmp_path):
     # LEAF's split_data.py lists only users of 2 or more samples, but has all in user_data.
     data = tmp_path / "femnist" / "data"
@@ -92,10 +111,6 @@ def test_writers_with_too_few_samples_are_left_out(tmp_path):
     assert len(clients) == 2
     with pytest.raises(ValueError, match="has 2 writers of at least min_samples=5"):
         partitions.build("writers", found, options | {"clients": 3})
-
-
-def tweet(text):
-    return ["1", "Mon", "NO_QUERY", "ann", text, "training"]
 
 
 @pytest.fixture
@@ -142,6 +157,8 @@ def test_tweets_as_word_vectors(sent140):
         ('{"user_data": {"a": {"x": [[0]], "y": []}}}', "user 'a' has 1 inputs and 0 labels"),
         ('{"user_data": {"a": {"x": [[0]], "y": [0]}}}', "lists of 784 numbers"),
         ('{"user_data": {"a": {"x": [["one", "two"]], "y": [0]}}}', "their text in field 5"),
+        (f'{{"user_data": {{"a": {{"x": [{TWEET}, "no list"], "y": [0, 1]}}}}}}', "got 'no list'"),
+        (f'{{"user_data": {{"a": {{"x": [{TWEET}, {NO_TEXT}], "y": [0, 1]}}}}}}', "field 5, got"),
     ],
 )
 def test_damaged_files(tmp_path, content, message):

@@ -72,6 +72,35 @@ def test_images_come_last_or_first(tmp_path):
         np.testing.assert_array_equal(own.inputs, np.moveaxis(images, 3, 1).astype(np.float32))
 
 
+def test_images_without_channels_come_last_or_first(tmp_path):
+    images = np.random.default_rng(0).random((22, 8, 6))
+    for x in (images, np.moveaxis(images, 0, 2)):
+        own = saved(tmp_path, x, np.arange(22) % 2)
+        np.testing.assert_array_equal(own.inputs[:, 0], images.astype(np.float32))
+
+
+def test_images_that_come_last_have_their_channels_before(tmp_path):
+    images = np.random.default_rng(0).random((22, 3, 8, 3))
+    own = saved(tmp_path, np.moveaxis(images, 0, 3), np.arange(22) % 2)
+    np.testing.assert_array_equal(own.inputs, np.moveaxis(images, 3, 1).astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8, 3), (8, 9, 8), (32, 3, 32, 32)])
+def test_an_axis_of_samples_that_cannot_be_told(tmp_path, shape):
+    with pytest.raises(DataError, match=r"own_train\.mat: X of shape .* first axis or in its last"):
+        saved(tmp_path, np.zeros(shape), np.arange(shape[0]) % 2)
+
+
+def test_samples_of_svhn_are_the_last_axis_even_if_the_first_is_as_long(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (32, 32, 32, 3), dtype=np.uint8)
+    for name in ("train", "test"):
+        arrays = {"X": np.moveaxis(images, 0, 3), "y": np.arange(32) % 10 + 1}
+        savemat(tmp_path / f"{name}_32x32.mat", arrays)
+    svhn = datasets.load("svhn", tmp_path)
+    expected = np.moveaxis(images, 3, 1).astype(np.float32) / np.float32(255)
+    np.testing.assert_array_equal(svhn.inputs[:32], expected)
+
+
 def test_sparse_inputs(tmp_path):
     own = saved(tmp_path, csc_array(X * (X > 0.5)), np.arange(22) % 2)
     np.testing.assert_array_equal(own.inputs, (X * (X > 0.5)).astype(np.float32))

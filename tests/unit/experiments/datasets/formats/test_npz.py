@@ -116,12 +116,24 @@ def test_names_of_validation_arrays(tmp_path, ending, write_npz):
     assert (len(found), found.num_native_test) == (21, 6)
 
 
-@pytest.mark.parametrize("others", [("X_test2", "Y_test2"), ("x", "y"), ("x_dev", "x_val")])
-def test_arrays_that_may_be_samples_and_are_not_read_are_told(tmp_path, others, write_npz):
-    held = {"id_train": np.arange(12), "x_val": np.zeros((3, 5, 4), np.uint8)}
+@pytest.mark.parametrize(
+    "others",
+    [
+        ("X_test2", "Y_test2"),
+        ("x", "y"),
+        ("x_dev", "x_val"),
+        ("test_x", "test_y"),
+        ("writers", "domains", "groups", "users", "classes"),
+        ("scaling", "seed"),
+    ],
+)
+def test_arrays_that_are_not_read_are_told(tmp_path, others, write_npz):
+    held = {"x_val": np.zeros((3, 5, 4), np.uint8)}
     path = write_npz(tmp_path / "own.npz", y_val=np.arange(3), **dict.fromkeys(others, 0) | held)
     unread = ", ".join(name for name in others if name not in held)
-    with pytest.warns(DataWarning, match=rf"own\.npz holds arrays .* not read: {unread}; ") as told:
+    with pytest.warns(
+        DataWarning, match=rf"own\.npz holds arrays .* not read: {unread}; .*own_train_wr"
+    ) as told:
         datasets.load(path)
     assert [one.filename for one in told] == [__file__]
 
@@ -183,6 +195,55 @@ def test_writers_of_an_archive(tmp_path, write_npz):
         load(np.arange(12) / 2, np.arange(6))
     with pytest.raises(DataError, match=r"own_train_writers\.npz must hold writer, got writers"):
         load(np.arange(12), np.arange(6), "writers")
+    for train, got in ((np.arange(5), r"12 training samples, got shape \(5,\)"), (3, r".*\(\)")):
+        with pytest.raises(DataError, match=rf"own_train_writers\.npz: writer must .* of {got}"):
+            load(train, np.arange(6))
     (tmp_path / "own_test_writers.npz").unlink()
     with pytest.raises(DataError, match=r"lacks own_test_writers\.npz, the writers of the other"):
         datasets.load(path)
+
+
+def test_writers_of_samples_of_validation_follow_those_of_training(tmp_path, write_npz):
+    more = {"x_val": np.zeros((3, 5, 4), np.uint8), "y_val": np.arange(3)}
+    path = write_npz(tmp_path / "own.npz", **more)
+    np.savez(tmp_path / "own_test_writers.npz", writer=np.arange(6))
+    np.savez(tmp_path / "own_train_writers.npz", writer=np.arange(12))
+    with pytest.raises(DataError, match=r"each of 12 training and 3 validation samples, got shape"):
+        datasets.load(path)
+    np.savez(tmp_path / "own_train_writers.npz", writer=np.arange(15))
+    assert datasets.load(path).writers.tolist() == [*range(15), *range(6)]
+
+
+@pytest.mark.parametrize("parts", [("train", "test"), ("test",)])
+def test_writers_of_test_samples_that_are_not_there(tmp_path, parts, write_npz):
+    path = write_npz(tmp_path / "own.npz", x_test=None, y_test=None)
+    for part in parts:
+        np.savez(tmp_path / f"own_{part}_writers.npz", writer=np.arange(12))
+    with pytest.raises(DataError, match=r"own_test_writers\.npz has writers of test samples, but "):
+        datasets.load(path)
+
+
+def test_a_folder_with_an_archive_and_its_writers(tmp_path, write_npz):
+    write_npz(tmp_path / "own" / "own.npz")
+    for part, size in (("train", 12), ("test", 6)):
+        np.savez(tmp_path / "own" / f"own_{part}_writers.npz", writer=np.arange(size))
+    for found in (datasets.load("own", tmp_path), datasets.load(tmp_path / "own")):
+        assert found.writers.tolist() == [*range(12), *range(6)]
+
+
+@pytest.mark.parametrize("key", ["x_val", "y_val", "x_train", "y_test"])
+def test_one_number_in_place_of_an_array(tmp_path, key, write_npz):
+    more = {"x_val": np.zeros((3, 5, 4), np.uint8), "y_val": np.arange(3)}
+    path = write_npz(tmp_path / "own.npz", **more | {key: 0})
+    with pytest.raises(DataError, match=rf"own\.npz, {key}: must be an array of samples, got one"):
+        datasets.load(path)
+
+
+@pytest.mark.parametrize("ending", ["NPZ", "Npz"])
+def test_the_ending_of_an_archive_is_read_in_any_case(tmp_path, ending, write_npz):
+    path = write_npz(tmp_path / "own.npz").rename(tmp_path / f"Own.{ending}")
+    for found in (datasets.load("Own", tmp_path), datasets.load(path)):
+        assert found.name == "Own"
+    assert "Own" in {info.name for info in datasets.available(tmp_path)}
+    with pytest.raises(DataError, match=rf"other\.{ending} does not exist"):
+        datasets.load(f"other.{ending}", tmp_path)

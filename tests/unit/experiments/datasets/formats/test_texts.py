@@ -127,6 +127,7 @@ def test_damaged_files_of_reviews(tmp_path, content, message):
         "[1]",
         '{"domain": "dvd", "label": 0, "text": null}',
         '{"domain": null, "label": 0, "text": "x"}',
+        '{"domain": ["a"], "label": 0, "text": "x"}',
     ],
 )
 def test_damaged_lines_are_named(tmp_path, line):
@@ -175,13 +176,17 @@ def test_a_row_of_sentiment140_that_is_cut_off_is_named(tmp_path):
 
 def test_a_label_that_is_none(tmp_path):
     (tmp_path / "own.tsv").write_text("2\tneutral\n")
-    with pytest.raises(DataError, match=r"0 \(negative\) and 1 or 4 \(positive\), got '2'"):
+    with pytest.raises(DataError, match=r"own\.tsv, line 1: .* 1 or 4 \(positive\), got '2'"):
         datasets.load("own", data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("0\tann\tfine\n1\tbob\tbad\n", r"own\.tsv, line 1: must be .* with one tab, got more"),
+        ("0\tfine\n\n1\tan\tid\n", r"own\.tsv, line 3: must be label<TAB>text with one tab"),
+        ("0\tfine\n\n3\tbad\n", r"own\.tsv, line 3: labels must be 0"),
+        ("", r"own\.tsv holds no tweets"),
         ("0\tfine\n1\n", r"own\.tsv, line 2: must be label<TAB>text, got '1'"),
         ("0\t0.5\t2.5\n1\t1e-3\tnan\n", r"label<TAB>text, got numbers alone; save a table as"),
     ],
