@@ -25,7 +25,7 @@ from experiments.datasets.formats.idx import emnist_stems, holds_idx, load_emnis
 from experiments.datasets.formats.leaf import half_leaf, holds_leaf, load_leaf_vectors
 from experiments.datasets.formats.npz import load_npz
 from experiments.datasets.formats.recognition import load_path, readable
-from experiments.datasets.formats.texts import SENTIMENT140, load_amazon, missing_reviews
+from experiments.datasets.formats.texts import AMAZON, SENTIMENT140, load_amazon, missing_reviews
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +84,7 @@ REVIEW_PATHS = (
     "amazon-review",
     "sorted_data_acl",
     "processed_acl",
-    "amazon-review.jsonl.gz",
-    "amazon_reviews_4domains.jsonl.gz",
+    *AMAZON,
 )
 REVIEW_HINT = (
     "put the folder sorted_data_acl or processed_acl of the Multi-Domain Sentiment Dataset 2.0 "

@@ -43,6 +43,10 @@ def half_leaf(folder: Path) -> str:
     for names in PARTS if _parts(folder) is None else ():
         wanted = [name for name in names if name]
         found = [name for name in wanted if _json_files(folder / name)]
+        files = [path for name in found for path in _json_files(folder / name)]
+        unreadable = next((path for path in files if _head(path) is None), None)
+        if unreadable is not None:
+            return f"{folder} has {unreadable.relative_to(folder)}, which cannot be read"
         odd = [name for name in found if not _is_leaf(folder / name)]
         if odd:
             return f"{folder} has JSON files in {odd[0]}, but none of LEAF, with user_data"
@@ -202,20 +206,21 @@ def _parts(folder: Path) -> list[Path] | None:
 
 def _is_leaf(folder: Path) -> bool:
     """Whether a folder has a JSON file that begins as those of LEAF."""
-    return any(any(key in _head(path) for key in KEYS) for path in _json_files(folder))
+    heads = (_head(path) or b"" for path in _json_files(folder))
+    return any(any(key in head for key in KEYS) for head in heads)
 
 
 def _json_files(folder: Path) -> list[Path]:
     return [path for path in seen(folder) if path.suffix == ".json" and not is_folder(path)]
 
 
-def _head(path: Path) -> bytes:
-    """Beginning of a file; nothing of what cannot be read."""
+def _head(path: Path) -> bytes | None:
+    """Beginning of a file; None if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(BEGINNING)
     except OSError:
-        return b""
+        return None
 
 
 def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:

@@ -139,7 +139,7 @@ def _rows(path: Path, arrays: Arrays) -> list[Part]:
     for file, held, (x, y) in found:
         if not {x, y} <= set(held):
             raise DataError(f"{file} must hold X and y, got {', '.join(held) or 'none'}")
-        inputs, labels = held[x], _labels(held[y])
+        inputs, labels = held[x], _labels(held[y], held[x])
         is_last = _are_last(file, inputs, len(labels))
         parts.append(Part(file, np.moveaxis(inputs, -1, 0) if is_last else inputs, labels, is_last))
     return parts
@@ -160,7 +160,7 @@ def _are_last(path: Path, inputs: NDArray[np.generic], samples: int) -> bool:
 
 def _train_and_test(inputs: str, labels: str) -> Callable[[Path, Arrays], list[Part]]:
     return lambda path, arrays: [
-        Part(path, arrays[inputs.format(part)], _labels(arrays[labels.format(part)]))
+        _part(path, arrays[inputs.format(part)], arrays[labels.format(part)])
         for part in ("train", "test")
     ]
 
@@ -169,7 +169,11 @@ def _nested(path: Path, arrays: Arrays) -> list[Part]:
     table = arrays["dataset"]
     if table.shape != (2, 2):
         raise DataError(f"{path}: dataset must be a 2 x 2 cell array, got {table.shape}")
-    return [Part(path, np.asarray(inputs), _labels(np.asarray(y))) for inputs, y in table]
+    return [_part(path, np.asarray(inputs), np.asarray(labels)) for inputs, labels in table]
+
+
+def _part(path: Path, inputs: NDArray[np.generic], labels: NDArray[np.generic]) -> Part:
+    return Part(path, inputs, _labels(labels, inputs))
 
 
 DIGITS_FIVE: Mapping[tuple[str, ...], Callable[[Path, Arrays], list[Part]]] = {
@@ -197,9 +201,10 @@ def _contents(path: Path) -> dict[str, NDArray[np.generic]]:
     }
 
 
-def _labels(labels: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Labels, whole numbers of which a row or column is (samples,)."""
-    return whole_labels(labels.reshape(-1) if 1 in labels.shape else labels)
+def _labels(labels: NDArray[np.generic], inputs: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Labels, whole numbers of which a row or column is (samples,), but a row of one sample."""
+    is_vector = 1 in labels.shape and not (len(labels) == len(inputs) == 1)
+    return whole_labels(labels.reshape(-1) if is_vector else labels)
 
 
 def _zeros_for_tens(parts: list[Part]) -> list[Part]:

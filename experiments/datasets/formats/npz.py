@@ -186,7 +186,7 @@ def _medical(archive: Archive) -> Parts:
                 f"{path}: {part}_labels must be (samples, 1), one class for each sample, or "
                 f"(samples, labels) of 0 and 1, got {labels.shape}"
             )
-        is_volume = images.ndim == 4 and images.shape[-1] == images.shape[1]
+        is_volume = images.ndim == 4 and len(set(images.shape[1:])) == 1
         parts[name] = (images[:, None] if is_volume else images, labels)
     return parts
 

@@ -38,6 +38,8 @@ DOMAINS = ("books", "dvd", "electronics", "kitchen")
 LABELS = {"negative": 0, "positive": 1}
 REVIEW_ENDINGS = (".jsonl", ".jsonl.gz")
 TWEET_ENDINGS = (".tsv", ".tsv.gz", ".noemoticon.csv")
+AMAZON = ("amazon-review.jsonl.gz", "amazon_reviews_4domains.jsonl.gz")
+"""Files of AmazonReview, which hold more than is read."""
 SENTIMENT140 = ("training.1600000.processed.noemoticon.csv", "sentiment140_100k.tsv.gz")
 """Files of Sentiment140, whose tweets may hold tabs."""
 
@@ -80,9 +82,9 @@ def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Datase
 
     Args:
         name: name of the data set.
-        path: a file with a JSON object of `domain`, `label` (0 or 1) and `text` in each line; or
-            the published folder with `DOMAIN/positive.review` and `DOMAIN/negative.review`, as
-            text or as counts of terms.
+        path: a file with a JSON object of `domain`, `label` (0 or 1) and `text` in each line (a
+            warning names other keys); or the published folder with `DOMAIN/positive.review` and
+            `DOMAIN/negative.review`, as text or as counts of terms.
         features: `tf-idf` of the 5,000 most frequent terms, or all terms `hashed` to 5,000 numbers;
             both are scaled to a mean square of 1 in each review. With rows of norm 1, as
             TF-IDF is often given, SGD from PyTorch's initial weights learns nothing in 400 steps at
@@ -304,6 +306,7 @@ def _terms(texts: Sequence[str], features: Features) -> NDArray[np.float32]:
 
 
 def _of_lines(path: Path) -> Iterable[_Review]:
+    unread: set[str] = set()
     for number, line in enumerate(text_of(path).rstrip("\n").split("\n"), start=1):
         where = f"{path}, line {number}"
         try:
@@ -319,7 +322,10 @@ def _of_lines(path: Path) -> Iterable[_Review]:
             raise DataError(
                 f"{where}: must be a JSON object of domain, label and text: {error}"
             ) from error
+        unread |= entry.keys() - {"domain", "label", "text"}
         yield _Review(str(domain), text, sentiment(label, where))
+    if unread and path.name not in AMAZON:
+        warn_of_data(f"{path} holds keys that are not read: {', '.join(sorted(unread))}")
 
 
 def _of_folders(folder: Path) -> Iterable[_Review]:

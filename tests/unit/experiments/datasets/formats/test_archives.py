@@ -167,6 +167,15 @@ def test_medical_images_of_your_own_have_the_usual_scale(tmp_path):
     assert datasets.load("bits", tmp_path).inputs.max() == 1
 
 
+def test_medical_images_of_your_own_are_volumes_only_if_they_are_cubes(tmp_path):
+    for shape, expected in (((6, 6, 6), (1, 6, 6, 6)), ((6, 6, 3), (3, 6, 6))):
+        np.savez(tmp_path / "own.npz", **medical(shape))
+        assert datasets.load("own", tmp_path).input_shape == expected
+    np.savez(tmp_path / "own.npz", **medical((6, 5, 6)))
+    with pytest.raises(DataError, match=r"have their channels first or last, which cannot be told"):
+        datasets.load("own", tmp_path)
+
+
 def test_dark_medical_images_are_divided_by_255_if_they_are_published(tmp_path):
     dark = of_images(medical((28, 28), 2), lambda images: images // 4)
     for name in ("pneumoniamnist", "own"):

@@ -176,6 +176,15 @@ def test_labels_that_are_no_whole_numbers(tmp_path):
             datasets.load("femnist", tmp_path)
 
 
+def test_a_file_that_cannot_be_read_is_named(femnist):
+    path = femnist / "femnist" / "data" / "train" / "a.json"
+    path.unlink()
+    (path.parent / "b.json").unlink()
+    path.symlink_to(femnist / "nowhere")
+    with pytest.raises(DataError, match=r"has data/train/a\.json, which cannot be read"):
+        datasets.load("femnist", femnist)
+
+
 def test_images_by_class_beside_json_files_of_another_kind(tmp_path):
     for part in ("train", "test"):
         for name in "ab":

@@ -65,6 +65,14 @@ def test_rows_of_zeros_and_ones_are_labels_unless_they_are_one_hot(tmp_path):
     np.testing.assert_array_equal(own.labelled(own.targets), rows)
 
 
+def test_labels_of_one_sample_may_be_a_row(tmp_path):
+    rows = np.array([[1, 0, 1], [0, 1, 1]])
+    savemat(tmp_path / "own.mat", {"X": X[:2], "y": rows, "Xtest": X[:1], "ytest": rows[:1]})
+    own = datasets.load("own", tmp_path)
+    assert own.num_native_test == 1
+    np.testing.assert_array_equal(own.labelled(own.targets)[2], rows[0])
+
+
 def test_images_come_last_or_first(tmp_path):
     images = np.random.default_rng(0).random((22, 8, 6, 3))
     for x in (images, np.moveaxis(images, 0, 3)):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments import datasets
-from experiments.datasets import DataError
+from experiments.datasets import DataError, DataWarning
 from experiments.datasets.formats.texts import word_numbers
 
 REVIEWS = [
@@ -214,3 +214,13 @@ def test_reviews_without_words(tmp_path):
     (tmp_path / "own.jsonl").write_text("\n".join(lines))
     with pytest.raises(DataError, match=r"own\.jsonl: reviews must have words of two letters"):
         datasets.load("own", data_dir=tmp_path)
+
+
+def test_keys_of_reviews_that_are_not_read_are_told(tmp_path):
+    review = {"domain": "a", "label": 0, "text": "good book", "writer": "ann", "rating": 5}
+    for name in ("own.jsonl", "amazon-review.jsonl.gz"):
+        content = json.dumps(review).encode()
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.warns(DataWarning, match=r"own\.jsonl holds keys .* not read: rating, writer$"):
+        datasets.load("own", tmp_path)
+    assert len(datasets.load(tmp_path / "amazon-review.jsonl.gz")) == 1
