@@ -100,6 +100,11 @@ class ClientData:
     def _check_sizes(self) -> None:
         """Samples have an axis of features, and those of all views one size, in any shape."""
         wanted = tuple(self.views[TRAIN].inputs.shape[1:])
+        if not math.prod(wanted):
+            raise ValueError(
+                f"client {self.client!r}, view {TRAIN!r}: inputs must have at least one number in "
+                f"each sample, got {wanted} per sample"
+            )
         for name, view in sorted(self.views.items(), key=lambda item: item[0] != TRAIN):
             shape = tuple(view.inputs.shape[1:])
             if len(view) and not shape:

@@ -18,6 +18,8 @@ SMALL_SCALE = 16
 """Whole numbers up to this are a scale of their own, such as truth values or 16 grey levels."""
 ROUNDING = 1e-6
 """What arithmetic in float32 may add to numbers from 0 to 1."""
+TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+"""The lowest and the highest number above 0 that float32 holds in full."""
 MOST_CHANNELS = 4
 """An axis of at most this size holds channels."""
 WHERE = "(in scenarios, keys of [data])"
@@ -71,12 +73,12 @@ def scaled_inputs(
     highest, scaled = reading.get("highest"), reading.get("scaled", True)
     if not isinstance(scaled, bool | np.bool_):
         raise ValueError(f"scaled must be True or False, got {scaled!r}")
-    if highest is not None and not (is_real(highest) and 0 < highest < np.inf):
+    if highest is not None and not (is_real(highest) and TINY <= highest < np.inf):
         raise ValueError(f"highest must be a number above 0, got {highest!r}")
     inputs = np.concatenate([*parts.values()])
     low, high = float(np.min(inputs)), float(np.max(inputs))
     if not scaled:
-        return _kept(inputs, highest)
+        return _kept(inputs, highest, max(-low, high))
     if highest is None:
         check_one_scale(parts)
         highest = _usual_highest(what, inputs, low, high)
@@ -143,12 +145,16 @@ def is_unit(values: NDArray[Any], highest: float = 1) -> bool:
     return low >= -ROUNDING * highest and high <= (1 + ROUNDING) * highest
 
 
-def _kept(inputs: NDArray[np.generic], highest: float | None) -> NDArray[np.float32]:
+def _kept(
+    inputs: NDArray[np.generic], highest: float | None, largest: float
+) -> NDArray[np.float32]:
     if highest is not None:
         raise ValueError(f"highest must not be given with scaled=False, got {highest}")
     from bcfl.data import check_exact
 
     check_exact(inputs, "inputs")
+    if largest > HUGE:
+        raise ValueError(f"inputs are kept as float32, up to {HUGE:.4g}, got {largest:.4g}")
     return inputs.astype(np.float32)
 
 

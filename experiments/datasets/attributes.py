@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,29 +56,40 @@ def sets_of_labels(name: str, values: ArrayLike | None) -> NDArray[np.bool_] | N
     return array.astype(bool, copy=False)
 
 
-def names_of_classes(
-    name: str, values: Sequence[str] | None, number: int
-) -> tuple[str, ...] | None:
-    """Names of classes or labels as a tuple.
+def as_names(name: str, kind: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Names as a tuple.
 
     Args:
         name: name of the data set, for the message.
-        values: the names; None stays None.
+        kind: what they are, for the message.
+        values: the names.
+
+    Raises:
+        DataError: they are no sequence of text.
+    """
+    are_some = isinstance(values, Iterable) and not isinstance(values, str)
+    names = tuple(values) if are_some else ()
+    if not are_some or not all(isinstance(one, str) for one in names):
+        raise DataError(f"dataset {name!r}: {kind} must be names as text, got {values!r}")
+    return tuple(map(str, names))
+
+
+def check_class_names(name: str, names: Sequence[str], number: int) -> None:
+    """Check that there are as many names as classes.
+
+    Args:
+        name: name of the data set, for the message.
+        names: of the classes, or labels.
         number: how many there must be.
 
     Raises:
-        DataError: they are no text, or of another number.
+        DataError: there are more or fewer.
     """
-    if values is None:
-        return None
-    if isinstance(values, str) or not all(isinstance(one, str) for one in values):
-        raise DataError(f"dataset {name!r}: class_names must be names as text, got {values!r}")
-    if len(values) != number:
+    if len(names) != number:
         raise DataError(
             f"dataset {name!r}: class_names must be one name for each of the {number} classes or "
-            f"labels, got {len(values)}"
+            f"labels, got {len(names)}"
         )
-    return tuple(map(str, values))
 
 
 def check_types(name: str, inputs: object, targets: object) -> None:

@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from bcfl.runtime import is_whole
 from experiments.datasets.arrays import Channels, Reading, channels_first, scaled_inputs
 from experiments.datasets.attributes import (
+    as_names,
     check_all_finite,
+    check_class_names,
     check_domains,
     check_range,
     check_sets,
     check_shapes,
     check_types,
     check_writers,
-    names_of_classes,
     sets_of_labels,
     whole_numbers,
 )
@@ -78,7 +79,8 @@ class Dataset:
             object.__setattr__(self, kind, whole_numbers(self.name, kind, getattr(self, kind)))
         sets = sets_of_labels(self.name, self.label_sets)
         object.__setattr__(self, "label_sets", sets)
-        object.__setattr__(self, "domain_names", tuple(self.domain_names))
+        names = as_names(self.name, "domain_names", self.domain_names)
+        object.__setattr__(self, "domain_names", names)
         check_types(self.name, self.inputs, self.targets)
         if not is_whole(self.num_classes, least=1):
             raise DataError(
@@ -88,17 +90,19 @@ class Dataset:
         check_shapes(self.name, self.inputs, self.targets)
         check_all_finite(repr(self.name), self.inputs)
         check_range(self.name, self.targets, self.num_classes)
-        if not 0 <= self.num_native_test <= len(self.targets):
+        if not is_whole(self.num_native_test, 0) or self.num_native_test > len(self.targets):
             raise DataError(
                 f"dataset {self.name!r}: num_native_test must be 0 to {len(self.targets)}, got "
-                f"{self.num_native_test}"
+                f"{self.num_native_test!r}"
             )
         check_writers(self.name, self.writers, len(self.targets), self.num_native_test)
         if sets is not None:
             check_sets(self.name, sets, self.num_classes)
         check_domains(self.name, self.domains, self.domain_names, len(self.targets))
-        names = names_of_classes(self.name, self.class_names, self.num_outputs)
-        object.__setattr__(self, "class_names", names)
+        if self.class_names is not None:
+            names = as_names(self.name, "class_names", self.class_names)
+            check_class_names(self.name, names, self.num_outputs)
+            object.__setattr__(self, "class_names", names)
 
     def __len__(self) -> int:
         return len(self.targets)

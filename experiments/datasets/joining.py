@@ -62,7 +62,7 @@ def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
         source="; ".join(part.source for part in parts.values()),
         writers=None if _first(parts).writers is None else ordered(_joined_writers(parts)),
         domains=ordered([np.full(len(part), n) for n, part in enumerate(parts.values())]),
-        domain_names=tuple(parts),
+        domain_names=tuple(map(str, parts)),
         label_sets=label_sets,
         class_names=next((one.class_names for one in parts.values() if one.class_names), None),
     )

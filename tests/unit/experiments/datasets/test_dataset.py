@@ -248,6 +248,7 @@ def test_a_guess_of_the_scale_is_told_with_what_to_pass(raw, scaled, message):
     [
         ({"highest": "255"}, "highest must be a number above 0, got '255'"),
         ({"highest": 0}, "highest must be a number above 0, got 0"),
+        ({"highest": 1e-50}, "highest must be a number above 0, got 1e-50"),
         ({"highest": np.inf}, "highest must be a number above 0, got inf"),
         ({"scaled": "no"}, "scaled must be True or False, got 'no'"),
     ],
@@ -261,6 +262,8 @@ def test_inputs_are_either_kept_or_divided_and_kept_exactly():
     raw, labels = np.array([[0], [2**24 + 1]]), np.array([0, 1])
     with pytest.raises(DataError, match=r"dataset 'raw': highest must not .* scaled=False, got 9"):
         Dataset.from_arrays("raw", (raw, labels), highest=9, scaled=False)
+    with pytest.raises(DataError, match=r"as float32, up to 3\.403e\+38, got 1e\+300"):
+        Dataset.from_arrays("raw", ([[0.0], [-1e300]], labels), scaled=False)
     with pytest.raises(DataError, match=r"kept up to 16777216, .* got 16777217"):
         Dataset.from_arrays("raw", (raw, labels), scaled=False)
 
@@ -335,12 +338,17 @@ def test_masked_arrays_are_refused():
         ({"writers": LABELS.astype(float)}, r"writers must be one whole number .*, got float64"),
         ({"writers": [0, 1]}, r"writers must be one for each of the 6 samples, got 2"),
         (
-            {"domains": np.zeros(6), "domain_names": "a"},
+            {"domains": np.zeros(6), "domain_names": ("a",)},
             "domains must be one whole .*, got float64",
         ),
         ({"inputs": [[1.0]]}, "inputs must be an array of float32, got a list"),
         ({"targets": torch.tensor(LABELS)}, "targets must be an array of int64, got torch.int64"),
         ({"class_names": ("a", "b")}, "class_names must be one name .* 3 classes .*, got 2"),
+        ({"class_names": 3}, "class_names must be names as text, got 3"),
+        ({"domain_names": "ab"}, "domain_names must be names as text, got 'ab'"),
+        ({"domain_names": None}, "domain_names must be names as text, got None"),
+        ({"num_native_test": "2"}, "num_native_test must be 0 to 6, got '2'"),
+        ({"num_native_test": 2.5}, r"num_native_test must be 0 to 6, got 2\.5"),
         ({"class_names": "abc"}, "class_names must be names as text, got 'abc'"),
         ({"targets": LABELS - 1}, "targets must be 0 to 2, got -1 to 1; leave out samples of -1"),
         ({"label_sets": np.eye(3)}, "label_sets must be bool, .*, got float64"),
