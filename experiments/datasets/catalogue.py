@@ -316,6 +316,9 @@ def _known_not_found(name: str, known: KnownDataset, places: list[Path]) -> str:
     looked = f"Searched {name}.npz and a folder {name} in: {_shown(places)}."
     paths = [path for place in places for path in _expected(name, known, place)]
     partly = next(filter(None, map(known.incomplete, paths)), "")
+    others = (path for place in places for path in files_of(name, place))
+    if not partly and (other := next(filter(readable, others), None)) is not None:
+        partly = f"{other} is none of its files; as data of your own, it is read by its path"
     return _to_obtain(name, f"{partly}. {looked}" if partly else looked, known.hint, places)
 
 

@@ -85,11 +85,10 @@ def load_npz(
 
     The archive holds `x_train`, `y_train`, or `x`, `y`, and optionally `x_val`, `y_val` and
     `x_test`, `y_test`; names of validation arrays may also end in `_valid`, `_validation` or
-    `_dev`. Or it holds the arrays of MedMNIST (Yang
-    et al., 2023), whose labels are one class or a row of 0 and 1 for each sample; or images as
-    `jpeg` (bytes one after the other), `offsets`, `label`, `is_train`. Validation samples follow
-    those of training where there is a test set, and else are the test set. A warning names all
-    arrays that are not read.
+    `_dev`. Or it holds the arrays of MedMNIST (Yang et al., 2023), whose labels are one class or a
+    row of 0 and 1 for each sample; or images as `jpeg` (bytes one after the other), `offsets`,
+    `label`, `is_train`. Validation samples follow those of training where there is a test set, and
+    else are the test set. A warning names all arrays that are not read.
 
     Beside these it may hold `highest`, `scaled` or `channels`, which say how the inputs are read,
     see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
@@ -150,7 +149,7 @@ def _warn_of_unread(archive: Archive, keys: Sequence[str], is_published: bool) -
 def _reading(path: Path, arrays: Arrays, scaling: Scaling) -> Reading:
     """How the inputs are to be read: as given, or else as the archive says."""
     options: dict[str, Any] = {}
-    for key in arrays.keys() - set(NAMES):
+    for key in sorted(arrays.keys() - set(NAMES)):
         array = arrays[key]
         if key not in STATED and not array.ndim:
             raise DataError(f"{path} holds {key!r}; the option is {_near_option(key)!r}")

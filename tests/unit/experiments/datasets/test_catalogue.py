@@ -240,6 +240,10 @@ def test_a_list_names_what_is_read(tmp_path):
         (tmp_path / name).touch()
     found = {info.name for info in datasets.available(tmp_path) if info.found}
     assert "mnist" not in found  # a published set is not in a file of that name
+    with pytest.raises(
+        DataError, match=r"mnist\.mat is none of its files; .* by its path\. Searched"
+    ):
+        datasets.load("mnist", tmp_path)
     assert "reviews" in found
 
 
