@@ -116,7 +116,7 @@ class Damaged(Pictures):
 
 
 def test_errors_of_a_torch_data_set_are_told():
-    message = r"'own' \(test part\) .* sample 2 of Damaged raised OSError: scan"
+    message = r"'own' \(test part\): .*sample 2 of Damaged raised OSError: scan"
     with pytest.raises(DataError, match=message) as raised:
         datasets.from_torch(Pictures(4), Damaged(4), name="own")
     assert isinstance(raised.value.__cause__, OSError)
