@@ -165,10 +165,11 @@ class ClientData:
             The client, with the view `train` and, if given, `test`.
 
         Raises:
-            TypeError: inputs and targets are not a pair, or are masked, complex or not numbers.
+            TypeError: inputs and targets are not a pair, or are masked, complex or not numbers, or
+                arrays in a list differ in a type that says how images are scaled.
             ValueError: the client has no training samples, inputs and targets differ in length,
-                inputs have no axis of features, are not finite, those of the test differ in size,
-                or a target is none of the classes.
+                inputs have no axis of features, are not finite, or are whole numbers that float32
+                would round, those of the test differ in size, or a target is none of the classes.
 
         Example:
             >>> import bcfl

@@ -16,8 +16,10 @@ from bcfl.runtime.numbers import places_of
 
 IMAGE_TYPES = {"uint8", "uint16"}
 """Types of numbers that say what white is."""
-TYPES_OF_IMAGES = {"L": "uint8", "P": "uint8", "RGB": "uint8", "RGBA": "uint8", "I;16": "uint16"}
-"""Types of numbers by modes of Pillow."""
+DEEP_TYPES = {"1": "bool", "I": "int32", "F": "float32"} | dict.fromkeys(
+    ("16", "16L", "16B", "16N"), "uint16"
+)
+"""Types of numbers by modes of Pillow, or by what follows the semicolon; of all others uint8."""
 
 
 def plain_array(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of any library
@@ -72,6 +74,7 @@ def check_dense(values: Any, what: str) -> None:  # noqa: ANN401 - of any librar
     if is_masked(values):
         are_rows = isinstance(values, list | tuple)
         mask = np.array([*map(is_masked, values)]) if are_rows else np.ma.getmaskarray(values)
+        mask = np.atleast_1d(mask)
         raise TypeError(
             f"{what} must not be masked, got masked entries in {places_of(mask)}; fill them, or "
             "leave their samples out"
@@ -131,7 +134,7 @@ def is_masked(values: Any) -> bool:  # noqa: ANN401 - of any library
 def _type_of(array: Any) -> str:  # noqa: ANN401
     """Name of the type of the numbers of an array, in any byte order, or of an image."""
     if hasattr(array, "getbands"):
-        return TYPES_OF_IMAGES.get(str(array.mode), str(array.mode))
+        return DEEP_TYPES.get(str(array.mode).partition(";")[2] or str(array.mode), "uint8")
     dtype = getattr(array, "dtype", "")
     return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
 

@@ -90,8 +90,8 @@ class View:
 
         Raises:
             TypeError: inputs or targets are masked, complex or no numbers.
-            ValueError: inputs and targets differ in length, inputs are not finite, or a target is
-                none of the classes.
+            ValueError: inputs and targets differ in length, inputs are not finite, or whole numbers
+                that float32 would round, or a target is none of the classes.
         """
         numbers = targets_tensor(targets) if classes is None else class_numbers(targets, classes)
         return cls(inputs_tensor(without_frame(inputs)), numbers)

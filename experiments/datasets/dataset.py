@@ -175,12 +175,12 @@ class Dataset:
                 where samples have any number of labels.
 
         Raises:
-            DataError: inputs are masked, not finite or differ in shape or names of columns, labels
-                are not the integers 0 to k - 1 with each of them present (or below `num_classes`),
-                inputs and labels differ in length, inputs are not in 0 to `highest`, which takes
-                inputs that are scaled, parts are of different scales, such as bytes and numbers
-                from 0 to 1, kept whole numbers are too large for float32, or the axis of channels
-                is uncertain.
+            DataError: inputs or labels are masked, missing or not finite, or differ in shape, names
+                of columns or, in a list, a type that says how images are scaled; labels are not the
+                integers 0 to k - 1 with each of them present (or below `num_classes`), inputs and
+                labels differ in length, inputs are not in 0 to `highest`, which takes inputs that
+                are scaled, parts are of different scales, such as bytes and numbers from 0 to 1,
+                kept numbers are too large for float32, or the axis of channels is uncertain.
         """
         parts = {"training": train} if test is None else {"training": train, "test": test}
         reading: Reading = {"highest": highest, "scaled": scaled, "channels": channels}

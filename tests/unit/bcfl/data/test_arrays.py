@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 import pytest
 import torch
+from PIL import Image
 from scipy import sparse
 from torch.utils.data import TensorDataset
 
@@ -57,6 +58,11 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
             "not be masked, .* 1 of 2 .* in sample 1",
         ),
         ([np.ones(2, "u1"), np.ones(2, ">u2")], "one type, .* got 1 of uint16 and 1 of uint8"),
+        (np.ma.masked, "not be masked, got masked entries in 1 of 1 samples"),
+        (
+            [Image.new("RGB", (2, 2)), Image.new("CMYK", (2, 2)), Image.new("I;16", (2, 2))],
+            "got 1 of uint16 and 2 of uint8",
+        ),
         ([torch.ones(2), torch.ones(2, dtype=torch.uint8)], "got 1 of float32 and 1 of uint8"),
         (["yes", 1.0], r"must be real numbers, got text \(object\); "),
         (pandas.Series([[1.0], [2.0]]), r"objects such as \[1.0\] .* by `numpy\.stack"),
