@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import OPTIONS, Reading, seem_last
 from experiments.datasets.dataset import Dataset, of_parts
-from experiments.datasets.errors import DataError, check_options
+from experiments.datasets.errors import DataError, check_options, first_difference
 from experiments.datasets.labels import writer_numbers
 from experiments.datasets.parts import Pair
 from experiments.datasets.splits import VALIDATION, with_test
@@ -225,10 +224,9 @@ def common_names(
     """
     named = {part: names for part, names in names_of.items() if names is not None}
     if len(set(named.values())) > 1:
-        shown = "; ".join(f"{part} {shortened(list(names))}" for part, names in named.items())
         raise DataError(
-            f"dataset {name!r}: parts must have the same names of classes in the same order, got "
-            f"{shown}; number the labels of all parts by one list of names, as "
+            f"dataset {name!r}: parts must have the same names of classes in the same order, but "
+            f"{first_difference(named)}; number the labels of all parts by one list of names, as "
             "`align_labels_with_mapping` of Hugging Face does"
         )
     return next(iter(named.values()), None)
@@ -271,9 +269,7 @@ def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
     try:
         found, labels = samples_of(first_two)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"dataset {what} must have a length and pairs of an input and a class: {error}"
-        ) from (error.__cause__ or error)
+        raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     if first_two.has_more:
         warn_of_data(
             f"dataset {what}: of samples only the first two parts are read, an input and a class; "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import check_one_scale
 from experiments.datasets.dataset import Dataset
-from experiments.datasets.errors import DataError
+from experiments.datasets.errors import DataError, first_difference
 
 SHOWN = 5
 """Classes of a domain that a warning names."""
@@ -92,14 +91,11 @@ def _matched(name: str, parts: Mapping[str, Dataset]) -> Mapping[str, Dataset]:
     repeated = any(len(set(names)) < len(names) for names in named.values())
     rows = any(part.label_sets is not None for part in parts.values())
     if len(named) < len(parts) or repeated or rows:
-        shown = "; ".join(
-            f"{key} {shortened(list(names)) if (names := named.get(key)) else 'none'}"
-            for key in parts
-        )
         raise DataError(
             f"dataset {name!r}: domains must have the same names of classes or labels in the same "
-            f"order, or classes with distinct names in all of them, got {shown}; "
-            "dataclasses.replace(part, class_names=None) has them matched by number"
+            "order, or classes with distinct names in all of them, but "
+            f"{first_difference(named)}; dataclasses.replace(part, class_names=None) has them "
+            "matched by number"
         )
     union = tuple(dict.fromkeys(chain(*named.values())))
     lacking = {key: [one for one in union if one not in own] for key, own in named.items()}

@@ -99,7 +99,7 @@ def test_torch():
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([1, 2], "pairs of an input and a class"),
+        ([1, 2], r"\(training part\): data must be pairs of an input and a target"),
         ([(torch.zeros(2), 0), (torch.zeros(3), 1)], "agree in shape"),
     ],
 )
@@ -116,7 +116,7 @@ class Damaged(Pictures):
 
 
 def test_errors_of_a_torch_data_set_are_told():
-    message = r"'own' \(test part\) .* sample 2 of Damaged raised OSError: scan"
+    message = r"'own' \(test part\): .*sample 2 of Damaged raised OSError: scan"
     with pytest.raises(DataError, match=message) as raised:
         datasets.from_torch(Pictures(4), Damaged(4), name="own")
     assert isinstance(raised.value.__cause__, OSError)
@@ -348,7 +348,7 @@ def named(names, labels):
 def test_names_of_classes_are_those_of_the_column():
     found = datasets.from_huggingface(named(["cat", "dog", "fox"], [0, 2]))
     assert (found.class_names, found.num_classes) == (("cat", "dog", "fox"), 3)
-    message = r"training \['cat', 'dog'\]; test \['dog', 'cat'\]; number the labels"
+    message = r"but class 0 is 'cat' in training and 'dog' in test; number the labels"
     with pytest.raises(DataError, match=message):
         datasets.from_huggingface(named(["cat", "dog"], [0, 1]), named(["dog", "cat"], [0, 1]))
 
@@ -363,5 +363,8 @@ def test_names_of_classes_are_those_of_the_data_set():
     found = datasets.from_torch(Named(4, ["cat", "dog"]), Pictures(2))
     assert found.class_names == ("cat", "dog")
     assert datasets.from_torch(Named(4, ["none", "cat", "dog"])).class_names is None
-    with pytest.raises(DataError, match=r"parts must have the same names of classes"):
+    message = r"parts must have the same names of classes .*, but class 2 is none in training"
+    with pytest.raises(DataError, match=message):
+        datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["cat", "dog", "fox"]))
+    with pytest.raises(DataError, match=r"but class 0 is 'cat' in training and 'dog' in test"):
         datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["dog", "fox"]))
