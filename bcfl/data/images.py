@@ -23,7 +23,7 @@ def pixels_of(image: Any) -> NDArray[Any]:  # noqa: ANN401 - Pillow may not be i
 
     Grey images have one channel, all others three, which are red, green and blue: colours of a
     palette are looked up, and those of CMYK and the like are converted. Images are not turned as
-    their EXIF data say, which `PIL.ImageOps.exif_transpose` does. Transparency is left out, with a
+    their EXIF data say, which Pillow's `exif_transpose` does. Transparency is left out, with a
     warning (`experiments.datasets.DataWarning`) where a pixel is not opaque.
 
     Args:
