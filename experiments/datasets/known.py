@@ -25,7 +25,8 @@ from experiments.datasets.formats.idx import emnist_stems, holds_idx, load_emnis
 from experiments.datasets.formats.leaf import half_leaf, holds_leaf, load_leaf_vectors
 from experiments.datasets.formats.npz import load_npz
 from experiments.datasets.formats.recognition import load_path, readable
-from experiments.datasets.formats.texts import AMAZON, SENTIMENT140, load_amazon, missing_reviews
+from experiments.datasets.formats.reviews import AMAZON, load_amazon, missing_reviews
+from experiments.datasets.formats.tweets import SENTIMENT140
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.files import is_folder, seen, text_of
-from experiments.datasets.formats.texts import sentiment, word_numbers, word_vectors
+from experiments.datasets.formats.tweets import sentiment, word_numbers, word_vectors
 from experiments.datasets.labels import whole_labels
 
 PARTS = (

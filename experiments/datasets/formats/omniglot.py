@@ -115,8 +115,8 @@ def _drawings(path: Path) -> list[_Drawing]:
 
 def _places(path: Path, files: Iterable[str]) -> dict[str, tuple[str, str, int]]:
     """Alphabet, character and drawer of each image."""
-    images = [file for file in files if ending_of(file, IMAGE_ENDINGS) and not _is_hidden(file)]
-    places = {file: _place(file) for file in images}
+    images = [file for file in sorted(files) if ending_of(file, IMAGE_ENDINGS)]
+    places = {file: _place(file) for file in images if not _is_hidden(file)}
     odd = next((file for file, place in places.items() if place is None), None)
     if odd is not None:
         raise DataError(

@@ -26,13 +26,9 @@ from experiments.datasets.formats.leaf import half_leaf, holds_leaf, load_leaf
 from experiments.datasets.formats.mat import USPS, load_libsvm, load_mat
 from experiments.datasets.formats.npz import holds_samples, holds_writers, load_npz
 from experiments.datasets.formats.omniglot import holds_omniglot, load_omniglot
-from experiments.datasets.formats.texts import (
-    REVIEW_ENDINGS,
-    holds_reviews,
-    holds_tweets,
-    load_reviews,
-    load_tweets,
-)
+from experiments.datasets.formats.reviews import ENDINGS as REVIEW_ENDINGS
+from experiments.datasets.formats.reviews import holds_reviews, load_reviews
+from experiments.datasets.formats.tweets import holds_tweets, load_tweets
 
 ENDINGS = (".npz", *REVIEW_ENDINGS, ".tsv", ".tsv.gz", ".mat", ".zip")
 """Of files that are found by their name without it, in any case."""

@@ -92,6 +92,8 @@ def test_a_file_of_ones_own_takes_its_name_and_its_paths_from_where_it_lies(tmp_
     assert own.seeds == (0,)
     assert own.partition == Choice("dirichlet", {"alpha": 0.3})
     assert own.federation == Rules()
+    path.write_text(OWN.replace("clinics.npz", "clinics.NPZ"))
+    assert scenario.load(path).data.dataset == str(tmp_path / "clinics.NPZ")
 
 
 def built(federation, training=None, name="bcfl-g-w"):
