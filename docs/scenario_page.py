@@ -15,7 +15,7 @@ from experiments.config.components import OF_THE_DATA, models, partitions, split
 from experiments.config.scenario import SECTIONS, Scenario
 from experiments.config.source import described
 from experiments.config.tables import Rules
-from experiments.datasets.catalogue import BUILT_IN
+from experiments.datasets.built_in import BUILT_IN
 from experiments.datasets.known import KNOWN
 
 TEXT = Path(__file__).parent / "scenario_files.txt"

@@ -6,15 +6,13 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Unpack
-
-import numpy as np
 
 from bcfl.methods import imported, made_by, misfit, reference_of, registered
 from bcfl.runtime import as_path, check_name, nearest
 from experiments.datasets.arrays import SCALING, Scaling, is_stated
+from experiments.datasets.built_in import BUILT_IN
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, check_options, domains_in_words
 from experiments.datasets.formats.files import ending_of, is_file, is_folder
@@ -31,9 +29,6 @@ from experiments.datasets.formats.recognition import (
     readable,
 )
 from experiments.datasets.known import KNOWN, SIZED, KnownDataset, ends_with, known_dataset
-from experiments.datasets.rendered import NAME as RENDERED
-from experiments.datasets.rendered import SOURCE as RENDERED_SOURCE
-from experiments.datasets.rendered import rendered_digits
 
 VARIABLE = "BCFL_DATA"
 SYSTEM_FOLDER = Path("/usr/share/datasets")
@@ -41,8 +36,6 @@ OWN = (
     "a Dataset of experiments.datasets, such as from_numpy, from_torch and from_huggingface make, "
     "or a function without arguments that makes one"
 )
-OPTDIGITS = "optdigits"
-OPTDIGITS_SOURCE = "optical digits of UCI as shipped with scikit-learn"
 
 
 @dataclass(frozen=True)
@@ -213,22 +206,6 @@ def _info(name: str, path: Path, other: str | None) -> DatasetInfo:
     return DatasetInfo(name, known.description, str(path), True, lacks)
 
 
-def _optdigits() -> Dataset:
-    """The digits in the files of scikit-learn, read without importing it."""
-    library = find_spec("sklearn")
-    assert library is not None
-    assert library.submodule_search_locations is not None
-    (folder,) = library.submodule_search_locations
-    digits = np.loadtxt(Path(folder) / "datasets/data/digits.csv.gz", delimiter=",")
-    return Dataset(
-        name=OPTDIGITS,
-        inputs=(digits[:, :-1].reshape(-1, 1, 8, 8) / 16).astype(np.float32),
-        targets=digits[:, -1].astype(np.int64),
-        num_classes=10,
-        source=OPTDIGITS_SOURCE,
-    )
-
-
 def _places(data_dir: str | Path | None) -> list[Path]:
     places = [SYSTEM_FOLDER]
     if os.environ.get(VARIABLE):
@@ -239,31 +216,6 @@ def _places(data_dir: str | Path | None) -> list[Path]:
             raise DataError(f"data_dir must be an existing directory, got {path}")
         places.insert(0, path)
     return places
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A data set that needs no files.
-
-    Attributes:
-        description: short description.
-        source: where it comes from.
-        load: makes it.
-    """
-
-    description: str
-    source: str
-    load: Callable[[], Dataset]
-
-
-BUILT_IN = {
-    OPTDIGITS: BuiltIn("1,797 handwritten digits, 8x8, 10 classes", OPTDIGITS_SOURCE, _optdigits),
-    RENDERED: BuiltIn(
-        "5,000 digits in the fonts of matplotlib, 32x32x3, 10 classes",
-        RENDERED_SOURCE,
-        rendered_digits,
-    ),
-}
 
 
 def _found(name: str, place: Path) -> Path | None:

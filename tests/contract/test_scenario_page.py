@@ -12,7 +12,7 @@ from bcfl import methods
 from experiments.config.known import MODELS, PARTITIONS
 from experiments.config.scenario import CHOICES, SECTIONS, Scenario, from_table
 from experiments.config.tables import Rules
-from experiments.datasets.catalogue import BUILT_IN
+from experiments.datasets.built_in import BUILT_IN
 from experiments.datasets.known import KNOWN
 from experiments.models import MODELS as NETWORKS
 from experiments.partitions import PARTITIONS as FUNCTIONS

@@ -12,7 +12,7 @@ import pytest
 
 from experiments import datasets
 from experiments.datasets import DataError
-from experiments.datasets.catalogue import BUILT_IN
+from experiments.datasets.built_in import BUILT_IN
 from experiments.datasets.known import KNOWN
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
