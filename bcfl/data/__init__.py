@@ -3,12 +3,10 @@
 Data sets and their partitions among clients are in `experiments`.
 """
 
-from bcfl.data.arrays import check_exact, check_present, real_array
 from bcfl.data.clients import ClientData
 from bcfl.data.frames import named_columns, ordered_columns, without_frame
 from bcfl.data.images import pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
-from bcfl.data.plain import plain_array
 from bcfl.data.sources import column_names, samples_of, target_column
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
 from bcfl.data.view import View
@@ -21,15 +19,11 @@ __all__ = [
     "Schedule",
     "View",
     "at_step",
-    "check_exact",
-    "check_present",
     "column_names",
     "named_columns",
     "num_steps",
     "ordered_columns",
     "pixels_of",
-    "plain_array",
-    "real_array",
     "samples_of",
     "target_column",
     "view_name",

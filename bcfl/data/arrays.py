@@ -7,7 +7,6 @@ shares no memory with what was given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from reprlib import repr as shortened
 from typing import Any
 
@@ -16,123 +15,16 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from bcfl.data.plain import check_dense, described, plain_array, plain_tensor
-from bcfl.runtime.numbers import places_of
+from bcfl.runtime.arrays import check_dense, plain_tensor, real_array
+from bcfl.runtime.numbers import check_exact, check_present
+from bcfl.runtime.suggestions import described
 
-REAL_KINDS = "biuf"
-EXACT = 2**24
-"""Whole numbers up to this are exact in float32."""
-AS_COLUMNS = (
-    "; values without an order become columns of 0 and 1, by one list of categories for all "
-    "clients: `[[value == one for one in categories] for value in values]`"
-)
-"""What to do about text among inputs."""
 AS_CLASSES = (
     "; number classes by one list for all clients, such as `classes = sorted(set(all_labels))` "
     "with the labels of all of them: `[classes.index(label) for label in labels]`, or "
     "`classes=classes` in ClientData.from_arrays and from_dataset"
 )
 """What to do about text in place of classes."""
-FROM_TEXT = "; numbers that are text become numbers by `.astype(float)`"
-"""What to do about text that numbers can be read from."""
-
-
-def real_array(values: ArrayLike | Tensor, what: str, of_text: str = "") -> NDArray[np.generic]:
-    """Real numbers as an array of numpy, which may share the memory of `values`.
-
-    Args:
-        values: numbers, in any memory layout and byte order.
-        what: name of the values, for errors.
-        of_text: what to do about text, for errors.
-
-    Raises:
-        TypeError: the values are complex, masked, sparse, ragged, or no numbers, or see
-            `bcfl.data.plain.plain_array`.
-        ValueError: some are missing, such as None.
-    """
-    array = plain_array(values, what)
-    if array.dtype.kind not in REAL_KINDS:
-        known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
-        got = "text" if _has_text(array) else known.get(array.dtype.kind, "dates")
-        if got == "objects":
-            check_present(array, what)
-            got = f"objects such as {described(next(array.flat))}" if array.size else got
-            got += _of_objects(array)
-        else:
-            got = f"{got} ({array.dtype})"
-        remedy = _remedy(array, of_text) if _has_text(array) else ""
-        raise TypeError(f"{what} must be real numbers, got {got}{remedy}")
-    return array
-
-
-def _of_objects(array: NDArray[Any]) -> str:
-    """What to do about objects that are numbers, or rows of them."""
-    if array.size and all(isinstance(one, Real) for one in array.flat):
-        return "; numbers that are objects become numbers by `.astype(float)`"
-    if array.size and all(isinstance(one, list | tuple | np.ndarray) for one in array.flat):
-        return "; rows that are objects become one array by `numpy.stack(list(values))`"
-    return ""
-
-
-def check_exact(values: NDArray[Any], what: str) -> None:
-    """Check that whole numbers are the same in float32.
-
-    Args:
-        values: numbers of any type.
-        what: name of the values, for the message.
-
-    Raises:
-        ValueError: one is too large.
-    """
-    if values.dtype.kind not in "ui" or not values.size:
-        return
-    largest = max(int(values.max()), -int(values.min()))
-    if largest > EXACT:
-        raise ValueError(
-            f"{what} that are whole numbers are kept up to {EXACT}, beyond which float32 is not "
-            f"exact, got {largest}; give floats, by `.astype(float)`, where they may be rounded"
-        )
-
-
-def check_present(values: NDArray[Any], what: str) -> None:
-    """Check that no value is missing: None, NaN, or what pandas has in their place.
-
-    Args:
-        values: (samples, ...) values; those of types other than objects are never missing.
-        what: name of the values, for the message.
-
-    Raises:
-        ValueError: some are missing; the message says how many, and where the first of them is.
-    """
-    flags = [_is_missing(value) for value in values.flat] if values.dtype.kind == "O" else []
-    if values.ndim and any(flags):
-        first = values.flat[flags.index(True)]
-        places = places_of(np.reshape(flags, values.shape), repr(first))
-        raise ValueError(
-            f"{what} must not be missing, got missing values in {places}; fill in such values, or "
-            "leave their samples out"
-        )
-
-
-def _is_missing(value: object) -> bool:
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
-
-
-def _remedy(array: NDArray[Any], of_text: str) -> str:
-    """What to do about text; where it holds numbers alone, these can be read."""
-    try:
-        array.astype(float)
-    except (TypeError, ValueError):
-        return of_text
-    return FROM_TEXT + ", classes by `.astype(int)`" * (of_text not in ("", AS_COLUMNS))
-
-
-def _has_text(array: NDArray[Any]) -> bool:
-    """Whether some entries are text, as in columns of data frames."""
-    objects = array.dtype.kind == "O" and any(isinstance(one, str) for one in array.flat)
-    return objects or array.dtype.kind in "US"
 
 
 def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
@@ -143,11 +35,11 @@ def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
         what: name of the inputs, for errors.
 
     Raises:
-        TypeError: see `real_array`.
-        ValueError: a value is missing, there is no axis of samples, or whole numbers are too large
-            for float32.
+        TypeError: see `bcfl.runtime.real_array`.
+        ValueError: a value is missing, there is no axis of samples, or float32 rounds a whole
+            number.
     """
-    array = real_array(values, what, AS_COLUMNS)
+    array = real_array(values, what)
     sizes = {2: torch.float16, 4: torch.float32}
     kept = sizes.get(array.dtype.itemsize, torch.float64)
     check_exact(array, what)
@@ -165,7 +57,7 @@ def targets_tensor(
         of_text: what to do about text, for errors.
 
     Raises:
-        TypeError: see `real_array`.
+        TypeError: see `bcfl.runtime.real_array`.
         ValueError: a value is missing, there is no axis of samples, or a whole number is too large
             for int64.
     """

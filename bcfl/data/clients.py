@@ -23,10 +23,10 @@ from bcfl.data.names import (
     checked_group,
     checked_name,
 )
-from bcfl.data.plain import described
 from bcfl.data.sources import Columns, samples_and_columns
 from bcfl.data.view import View
 from bcfl.runtime.seeds import generator
+from bcfl.runtime.suggestions import described
 
 POOL = "(all samples)"
 """Name of the pseudo-client that holds all training samples in centralised methods."""
@@ -165,11 +165,10 @@ class ClientData:
             The client, with the view `train` and, if given, `test`.
 
         Raises:
-            TypeError: inputs and targets are not a pair, or are masked, complex or not numbers, or
-                arrays in a list differ in a type that says how images are scaled.
+            TypeError: inputs and targets are not a pair, or are masked, complex or not numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
-                inputs have no axis of features, are not finite, or are whole numbers that float32
-                would round, those of the test differ in size, or a target is none of the classes.
+                inputs have no axis of features or are not finite, float32 rounds a whole number of
+                them, those of the test differ in size, or a target is none of the classes.
 
         Example:
             >>> import bcfl
@@ -221,7 +220,7 @@ class ClientData:
             inputs: of data sets with columns, that of the inputs, or several; columns of numbers
                 become one axis. By default all but that of the targets.
             targets: of data sets with columns, that of the targets; by default the only one among
-                `label`, `labels`, `target`, `targets`, `y` and `fine_label`.
+                `label`, `labels`, `target` and `targets`, or, without these, `y` and `fine_label`.
             group: true group, used for analysis only.
             classes: labels of all classes, in one order for all clients, where targets are such
                 labels, for example text.

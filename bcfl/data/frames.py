@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.arrays import AS_COLUMNS, real_array
+from bcfl.runtime.arrays import real_array
 from bcfl.runtime.numbers import check_finite
 
 
@@ -24,7 +24,7 @@ def check_columns(columns: Iterable[tuple[object, NDArray[Any]]]) -> None:
     """
     for name, values in columns:
         what = f"column {name!r} of the inputs"
-        check_finite(real_array(values, what, AS_COLUMNS), what)
+        check_finite(real_array(values, what), what)
 
 
 def named_columns(values: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of libraries that may not be installed

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from bcfl.data.plain import described
 from bcfl.runtime.numbers import as_whole
-from bcfl.runtime.suggestions import nearest_name
+from bcfl.runtime.suggestions import described, nearest_name
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 MEMORY, VALIDATION_MEMORY = "memory", "validation-memory"

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bcfl.data.images import pixels_of
-from bcfl.data.plain import described, is_masked, plain_tensor
+from bcfl.runtime.arrays import is_masked, plain_tensor
+from bcfl.runtime.suggestions import described
 
 Result = TypeVar("Result")
 _END = object()
@@ -190,11 +191,11 @@ def sample_array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays
     """
     if _is_image(sample):
         return pixels_of(sample)
+    if isinstance(sample, Tensor):
+        return np.asarray(plain_tensor(sample, "samples").numpy())
     if is_masked(sample):
         raise TypeError("it must not be masked; fill such entries, or leave their samples out")
-    return np.asarray(
-        plain_tensor(sample, "samples").numpy() if isinstance(sample, Tensor) else sample
-    )
+    return np.asarray(sample)
 
 
 def _is_image(value: Any) -> bool:  # noqa: ANN401

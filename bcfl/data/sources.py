@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.data.arrays import check_present
 from bcfl.data.frames import check_columns, in_order
-from bcfl.data.plain import check_types, described
 from bcfl.data.reading import (
     Reader,
     Samples,
@@ -27,8 +25,12 @@ from bcfl.data.reading import (
     sample_array,
     without_names,
 )
+from bcfl.runtime.arrays import Check
+from bcfl.runtime.numbers import check_present
+from bcfl.runtime.suggestions import described
 
-TARGETS = ("label", "labels", "target", "targets", "y", "fine_label")
+TARGETS = ("label", "labels", "target", "targets"), ("y", "fine_label")
+"""Usual columns of targets; the last ones only where there is none of the first."""
 Columns = str | Sequence[str] | None
 
 
@@ -36,6 +38,7 @@ def samples_of(
     source: Any,  # noqa: ANN401 - of libraries that may not be installed
     inputs: Columns = None,
     targets: str | None = None,
+    check: Check | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Inputs and targets of all samples of a source, in its order.
 
@@ -44,8 +47,9 @@ def samples_of(
             of pairs, or a data set or data frame with columns.
         inputs: column of the inputs, or several; columns of numbers become one axis. By default all
             but that of the targets.
-        targets: column of the targets; by default the only one among `label`, `labels`, `target`,
-            `targets`, `y` and `fine_label`.
+        targets: column of the targets; by default the only one among `label`, `labels`, `target`
+            and `targets`, or, without these, `y` and `fine_label`.
+        check: called with the inputs of all samples, as a list of arrays, which may raise an error.
 
     Raises:
         TypeError: the source is none of these, has no length, so that it might have no end, or its
@@ -53,7 +57,7 @@ def samples_of(
         ValueError: there is no sample or no such column, samples differ in shape, or code of the
             source raised an error of any kind at a sample, which is then named and the cause.
     """
-    x, y, _ = samples_and_columns(source, inputs, targets)
+    x, y, _ = samples_and_columns(source, inputs, targets, check=check)
     return x, y
 
 
@@ -62,6 +66,7 @@ def samples_and_columns(
     inputs: Columns = None,
     targets: str | None = None,
     like: Sequence[Any] = (),
+    check: Check | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any], tuple[Any, ...]]:
     """Inputs and targets as of `samples_of`, and the names of the columns of the inputs.
 
@@ -70,6 +75,7 @@ def samples_and_columns(
         inputs: see `samples_of`.
         targets: see `samples_of`.
         like: columns of the training samples, whose order those of the inputs get.
+        check: see `samples_of`.
 
     Returns:
         Inputs, targets, and names; of a source without columns none.
@@ -85,7 +91,7 @@ def samples_and_columns(
         target = target_column(targets, names)
         columns: Sequence[Any] = _inputs(names, target, inputs)
         columns = in_order(columns, like, "data") if like else columns
-        return *_of_columns(source, columns, target), tuple(columns)
+        return *_of_columns(source, columns, target, check), tuple(columns)
     if by_name:
         raise without_names(source)
     length_of(source)
@@ -95,7 +101,7 @@ def samples_and_columns(
     hint = "; arrays: ClientData.from_arrays" * _are_arrays(source)
     pairs = (_pair(reader, index, item, hint) for index, item in reader.each(items))
     x, y = zip(*pairs, strict=True)
-    return _joined(x, join), _joined(y, join), ()
+    return _joined(x, join, check), _joined(y, join), ()
 
 
 def _has_columns(source: Any) -> bool:  # noqa: ANN401
@@ -133,13 +139,18 @@ def _pair(
     return reader.at(index, sample_array, sample[0]), reader.at(index, sample_array, sample[1])
 
 
-def _joined(arrays: Sequence[NDArray[Any]], join: Any) -> NDArray[Any]:  # noqa: ANN401
+def _joined(
+    arrays: Sequence[NDArray[Any]],
+    join: Any,  # noqa: ANN401
+    check: Check | None = None,
+) -> NDArray[Any]:
     shapes = sorted({array.shape[join is np.concatenate :] for array in arrays})
     if len(shapes) > 1:
         scalars = [array.item() if array.ndim == 0 else 0 for array in arrays]
         check_present(np.array(scalars, object), "samples")
         raise ValueError(f"samples must agree in shape, got {shapes[:3]}; pad or crop them before")
-    check_types(arrays, "samples")
+    if check is not None:
+        check(arrays)
     if len({array.dtype.kind in "US" for array in arrays}) > 1:
         arrays = [array.astype(object) for array in arrays]  # else missing text becomes "nan"
     joined: NDArray[Any] = join(arrays)
@@ -150,8 +161,9 @@ def _of_columns(
     source: Any,  # noqa: ANN401
     columns: Sequence[Any],
     target: str,
+    check: Check | None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    x = [_column(source, name) for name in columns]
+    x = [_column(source, name, check) for name in columns]
     check_columns(zip(columns, x, strict=True))
     is_array = len(x) == 1 and x[0].ndim > 1
     if not is_array and any(values.ndim > 1 for values in x):
@@ -166,16 +178,21 @@ def target_column(targets: str | None, names: Sequence[str]) -> str:
     """Column of the targets; the only usual one where none is named.
 
     Args:
-        targets: its name, if it is given.
+        targets: its name, if it is given; by default see `bcfl.data.samples_of`.
         names: of all columns.
 
     Raises:
         ValueError: there is no such column, or none or several of the usual ones.
     """
     if targets is None:
-        usual = [name for name in TARGETS if name in names]
+        found = [[name for name in some if name in names] for some in TARGETS]
+        usual = found[0] or found[1]
         if len(usual) != 1:
-            raise ValueError(f"targets must name the column of the targets, one of {list(names)}")
+            both = f"; {' and '.join(map(repr, usual))} might be it" * (len(usual) > 1)
+            raise ValueError(
+                f"targets must name the column of the targets, one of {list(names)}{both}; set "
+                "targets=NAME"
+            )
         return usual[0]
     if targets not in names:
         raise ValueError(
@@ -227,7 +244,11 @@ def column_names(source: Any) -> list[str]:  # noqa: ANN401
     return list(source.column_names if hasattr(source, "column_names") else source.columns)
 
 
-def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
+def _column(
+    source: Any,  # noqa: ANN401
+    name: str,
+    check: Check | None = None,
+) -> NDArray[Any]:
     """The values of a column; images of Hugging Face as Pillow or torch give them."""
     reader = Reader(kind_of(source))
     if _is_transformed(source):
@@ -240,7 +261,8 @@ def _column(source: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
         whole = Reader(reader.kind, "column").at(repr(name), plain.__getitem__, name)
         reader = Reader(reader.kind, f"column {name!r}, sample")
         numbered = reader.each(whole)
-    return _joined([reader.at(index, sample_array, value) for index, value in numbered], np.stack)
+    arrays = [reader.at(index, sample_array, value) for index, value in numbered]
+    return _joined(arrays, np.stack, check)
 
 
 def _named(sample: Any, name: str, index: int) -> Any:  # noqa: ANN401

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
 from bcfl.data.frames import without_frame
-from bcfl.data.plain import described
 from bcfl.runtime.numbers import check_finite
+from bcfl.runtime.suggestions import described
 from posteriors.checks import largest_magnitude
 
 
@@ -90,8 +90,8 @@ class View:
 
         Raises:
             TypeError: inputs or targets are masked, complex or no numbers.
-            ValueError: inputs and targets differ in length, inputs are not finite, or whole numbers
-                that float32 would round, or a target is none of the classes.
+            ValueError: inputs and targets differ in length, inputs are not finite, float32 rounds a
+                whole number of them, or a target is none of the classes.
         """
         numbers = targets_tensor(targets) if classes is None else class_numbers(targets, classes)
         return cls(inputs_tensor(without_frame(inputs)), numbers)

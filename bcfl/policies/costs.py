@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import assignment
-from bcfl.data.arrays import real_array
 from bcfl.hypotheses.association import Association
 from bcfl.policies.capacity import FREE, ClusterSize
 from bcfl.runtime import nearest
+from bcfl.runtime.arrays import real_array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,7 +124,7 @@ def _distinct_names(clients: object) -> tuple[str, ...]:
 
 def _matrix(name: str, values: object, clients: Sequence[str]) -> NDArray[np.float64]:
     """Values as float64, with one row for each client."""
-    array = real_array(values, f"{name} of Costs")  # type: ignore[arg-type]
+    array = real_array(values, f"{name} of Costs", "")  # type: ignore[arg-type]
     if not clients and not array.size:
         return np.zeros((0, array.shape[1] if array.ndim == 2 else 0))
     if array.ndim != 2 or len(array) != len(clients) or not array.size:
@@ -160,7 +160,7 @@ def _places(wrong: NDArray[np.bool_], clients: Sequence[str], what: str = "") ->
 def _check_temperature(temperature: object, num_clients: int) -> None:
     if temperature is None:
         return
-    array = real_array(temperature, "belief_temperature of Costs")  # type: ignore[arg-type]
+    array = real_array(temperature, "belief_temperature of Costs", "")  # type: ignore[arg-type]
     if array.shape not in ((), (num_clients, 1)) or not np.greater(array, 0).all():
         raise ValueError(
             f"belief_temperature of Costs must be positive, one number or of shape "

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bcfl.runtime.arrays import plain_array, real_array
     from bcfl.runtime.devices import device_named, limited_threads
     from bcfl.runtime.folders import (
         FEDERATIONS,
@@ -20,13 +21,22 @@ if TYPE_CHECKING:
         whole_folder,
         write_aside,
     )
-    from bcfl.runtime.numbers import as_whole, check_finite, check_whole, is_real, is_whole
+    from bcfl.runtime.numbers import (
+        as_whole,
+        check_exact,
+        check_finite,
+        check_present,
+        check_whole,
+        is_real,
+        is_whole,
+    )
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.suggestions import as_given, check_name, counted, nearest, nearest_name
     from bcfl.runtime.user_code import DataWarning, callers_level, warn_of_data
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
+    "arrays": ("plain_array", "real_array"),
     "devices": ("device_named", "limited_threads"),
     "folders": (
         "FEDERATIONS",
@@ -40,7 +50,15 @@ _MODULES = {
         "whole_folder",
         "write_aside",
     ),
-    "numbers": ("as_whole", "check_finite", "check_whole", "is_real", "is_whole"),
+    "numbers": (
+        "as_whole",
+        "check_exact",
+        "check_finite",
+        "check_present",
+        "check_whole",
+        "is_real",
+        "is_whole",
+    ),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "suggestions": ("as_given", "check_name", "counted", "nearest", "nearest_name"),
     "user_code": ("DataWarning", "callers_level", "warn_of_data"),
@@ -61,8 +79,10 @@ __all__ = [
     "as_whole",
     "become_worker",
     "callers_level",
+    "check_exact",
     "check_finite",
     "check_name",
+    "check_present",
     "check_whole",
     "counted",
     "derive_seed",
@@ -76,7 +96,9 @@ __all__ = [
     "locked",
     "nearest",
     "nearest_name",
+    "plain_array",
     "portable",
+    "real_array",
     "warn_of_data",
     "whole_folder",
     "write_aside",

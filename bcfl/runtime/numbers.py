@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+EXACT = 2**24
+"""Whole numbers up to this are exact in float32."""
+
 
 def is_real(value: object) -> bool:
     """Whether it is a real number of Python or numpy, and no truth value; it may be NaN."""
@@ -75,6 +78,62 @@ def check_finite(values: NDArray[Any], what: str) -> None:
         f"{what} must be finite, got NaN or inf in {places_of(odd, str(values[odd][0]))}; fill in "
         "such values, or leave their samples out"
     )
+
+
+def check_exact(values: NDArray[Any], what: str) -> None:
+    """Check that whole numbers are the same in float32, as all up to 2**24 are.
+
+    Args:
+        values: numbers of any type.
+        what: name of the values, for the message.
+
+    Raises:
+        ValueError: float32 rounds one of them.
+    """
+    if values.dtype.kind not in "ui" or not values.size:
+        return
+    if max(int(values.max()), -int(values.min())) <= EXACT:
+        return
+    import numpy as np
+
+    large = values[(values > EXACT) | (values < -EXACT)]
+    sizes = (large if large.dtype.kind == "u" else np.abs(large.astype(np.int64))).astype(np.uint64)
+    rounded = large[sizes // (sizes & (~sizes + np.uint64(1))) > EXACT]  # odd parts of the numbers
+    if rounded.size:
+        raise ValueError(
+            f"{what} that are whole numbers must be the same in float32, as all up to {EXACT} are, "
+            f"got {rounded[0]}; give floats, by `.astype(float)`, where they may be rounded"
+        )
+
+
+def check_present(values: NDArray[Any], what: str) -> None:
+    """Check that no value is missing: None, NaN, or what pandas has in their place.
+
+    Args:
+        values: (samples, ...) values; those of types other than objects are never missing.
+        what: name of the values, for the message.
+
+    Raises:
+        ValueError: some are missing; the message says how many, and where the first of them is.
+    """
+    import numpy as np
+
+    flags = [_is_missing(value) for value in values.flat] if values.dtype.kind == "O" else []
+    if values.ndim and any(flags):
+        first = values.flat[flags.index(True)]
+        places = places_of(np.reshape(flags, values.shape), repr(first))
+        raise ValueError(
+            f"{what} must not be missing, got missing values in {places}; fill in such values, or "
+            "leave their samples out"
+        )
+
+
+def _is_missing(value: object) -> bool:
+    import numpy as np
+
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def places_of(odd: NDArray[np.bool_], first: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What messages say of a number of things, an unknown name, and a class that was not called."""
+"""What messages say of a number of things, an unknown name, and an argument."""
 
 from __future__ import annotations
 
@@ -77,6 +77,22 @@ def as_given(value: object) -> str:
         return f"the function {name}; call it, and give what it returns"
     group = "methods." if str(value.__module__).startswith("bcfl.methods.") else ""
     return f"the {kind} {name}; call it: {group}{name}({_needed(value)})"
+
+
+def described(value: object) -> str:
+    """Type of an argument for errors; arrays by shape and dtype, other values cut short.
+
+    Args:
+        value: an argument of any type.
+    """
+    kind = type(value).__name__
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape:
+        of = "" if dtype is None else f", {dtype}"
+        return f"a {kind} of shape {tuple(shape)}{of}"
+    if isinstance(value, tuple | list) and any(hasattr(each, "shape") for each in value[:3]):
+        return f"a {kind} of {', '.join(map(described, value[:3]))}"
+    return f"{shortened(value)} ({kind})"
 
 
 def _needed(function: Callable[..., object]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import is_real, warn_of_data
+from bcfl.runtime import check_exact, is_real, warn_of_data
 
 WHITE = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
 """The highest value of images, by their type."""
@@ -41,6 +41,18 @@ class Reading(Scaling, total=False):
     channels: Channels | None
 
 
+class Span(NamedTuple):
+    """The lowest and the highest of some numbers."""
+
+    low: float
+    high: float
+
+
+def span_of(values: NDArray[Any]) -> Span:
+    """The lowest and the highest of finite numbers."""
+    return Span(float(np.min(values)), float(np.max(values)))
+
+
 SCALING, OPTIONS = ("highest", "scaled"), ("highest", "scaled", "channels")
 """Names of the keywords `Scaling` and `Reading`."""
 DEFAULTS: Scaling = {"highest": None, "scaled": True}
@@ -68,19 +80,20 @@ def scaled_inputs(
     Raises:
         ValueError: `highest` or `scaled` is of another type, `highest` is given although inputs are
             kept, inputs are not in 0 to `highest`, parts are of different scales, or inputs are
-            kept whole numbers that are too large for float32.
+            kept whole numbers that float32 rounds.
     """
     highest, scaled = reading.get("highest"), reading.get("scaled", True)
     if not isinstance(scaled, bool | np.bool_):
         raise ValueError(f"scaled must be True or False, got {scaled!r}")
     if highest is not None and not (is_real(highest) and TINY <= highest < np.inf):
         raise ValueError(f"highest must be a number above 0, got {highest!r}")
+    spans = {part: span_of(one) for part, one in parts.items()}
+    low, high = min(one.low for one in spans.values()), max(one.high for one in spans.values())
     inputs = np.concatenate([*parts.values()])
-    low, high = float(np.min(inputs)), float(np.max(inputs))
     if not scaled:
         return _kept(inputs, highest, max(-low, high))
     if highest is None:
-        check_one_scale(parts)
+        _check_one_scale(what, parts, spans)
         highest = _usual_highest(what, inputs, low, high)
     elif not is_unit(inputs, highest):
         raise ValueError(f"inputs must lie in 0 to highest={highest}, got {low} to {high}")
@@ -90,40 +103,42 @@ def scaled_inputs(
     return shares.clip(0, 1, out=shares)
 
 
-def check_one_scale(
-    parts: Mapping[str, NDArray[Any]],
-    kind: str = "parts",
-    remedy: str = "convert them, or set highest=NUMBER to divide all by it, or scaled=False to "
-    f"keep them {WHERE}",
+def _check_one_scale(
+    what: str, parts: Mapping[str, NDArray[Any]], spans: Mapping[str, Span]
 ) -> None:
-    """Check that parts do not show that one of them is in [0, 1], and another of 8 bits.
+    """Check that parts do not show that one of them is in [0, 1], and another of 8 bits."""
+    scales = {_known_scale(inputs, *spans[part]) for part, inputs in parts.items()} - {None}
+    differ = seem_to_differ(spans.values())
+    if len(scales) < 2 and not differ:
+        return
+    shown = ", ".join(f"{part} {x.dtype} up to {spans[part].high:.6g}" for part, x in parts.items())
+    if len(scales) > 1 or len({inputs.dtype.kind in "f" for inputs in parts.values()}) > 1:
+        raise ValueError(
+            f"inputs of all parts must be of one scale, got {shown}; convert them, or set "
+            f"highest=NUMBER to divide all by it, or scaled=False to keep them {WHERE}"
+        )
+    warn_of_data(
+        f"{what}: inputs of all parts are scaled alike, but may be of several scales, got {shown}; "
+        f"convert them before if they are, or set highest=NUMBER, or scaled=False {WHERE}"
+    )
+
+
+def seem_to_differ(spans: Iterable[Span]) -> bool:
+    """Whether some inputs are from 0 to 1, and others from 0 to far more.
 
     Args:
-        parts: (samples, ...) finite numbers by part.
-        kind: what the parts are, for the message.
-        remedy: what to do about it.
-
-    Raises:
-        ValueError: the highest numbers that their types stand for differ, or one part is in [0, 1]
-            and another from 0 to far more.
+        spans: of inputs of several parts.
     """
-    scales = {_known_scale(inputs) for inputs in parts.values()} - {None}
-    highs = [float(np.max(inputs)) for inputs in parts.values() if float(np.min(inputs)) >= 0]
-    units = any(np.max(inputs) > 0 and is_unit(inputs) for inputs in parts.values())
-    if len(scales) > 1 or (units and max(highs, default=0) > SMALL_SCALE):
-        shown = [f"{part} {x.dtype} up to {np.max(x):.6g}" for part, x in parts.items()]
-        raise ValueError(
-            f"inputs of all {kind} must be of one scale, got {', '.join(shown)}; {remedy}"
-        )
+    highs = [span.high for span in spans if span.low >= -ROUNDING and span.high > 0]
+    return bool(highs) and min(highs) <= 1 + ROUNDING and max(highs) > SMALL_SCALE
 
 
-def _known_scale(inputs: NDArray[Any]) -> float | None:
+def _known_scale(inputs: NDArray[Any], low: float, high: float) -> float | None:
     """The number that stands for 1 in inputs of one part; None where that is not certain."""
-    low, high = float(np.min(inputs)), float(np.max(inputs))
     white = _white(inputs)
     if low < 0 or high <= 0 or (white is not None and high <= 1):
         return None
-    if white is None and inputs.dtype.kind in "bf" and is_unit(inputs):
+    if white is None and inputs.dtype.kind in "bf" and high <= 1 + ROUNDING:
         return 1
     return white or (high if high in WHITE.values() else None)
 
@@ -150,8 +165,6 @@ def _kept(
 ) -> NDArray[np.float32]:
     if highest is not None:
         raise ValueError(f"highest must not be given with scaled=False, got {highest}")
-    from bcfl.data import check_exact
-
     check_exact(inputs, "inputs")
     if largest > HUGE:
         raise ValueError(f"inputs are kept as float32, up to {HUGE:.4g}, got {largest:.4g}")
@@ -203,16 +216,19 @@ def _has_known_scale(inputs: NDArray[np.generic], low: float, high: float) -> bo
     return low == 0 and grey and not (whole and inputs.ndim == 2)
 
 
-def channels_first(inputs: NDArray[np.float32], channels: Channels | None) -> NDArray[np.float32]:
+def channels_first(
+    what: str, inputs: NDArray[np.float32], channels: Channels | None
+) -> NDArray[np.float32]:
     """Images as (samples, channels, height, width); other inputs as they are.
 
     Args:
+        what: the data set, for warnings.
         inputs: (samples, ...); of three axes the samples are images of one channel.
-        channels: where the channels of four axes are, by default as the sizes tell; or `none`
-            where samples are no images.
+        channels: where the channels of four axes are, by default as the sizes tell, and first, with
+            a warning, where these do not; or `none` where samples are no images.
 
     Raises:
-        ValueError: `channels` is another value, or the sizes do not tell.
+        ValueError: `channels` is another value.
     """
     if channels not in (None, "first", "last", "none"):
         raise ValueError(f"channels must be 'first', 'last' or 'none', got {channels!r}")
@@ -220,20 +236,20 @@ def channels_first(inputs: NDArray[np.float32], channels: Channels | None) -> ND
         return inputs
     if inputs.ndim == 3:
         return inputs[:, None]
-    if inputs.ndim == 4 and (channels or _channel_axis(inputs.shape)) == "last":
+    if inputs.ndim == 4 and (channels or _channel_axis(what, inputs.shape[1:])) == "last":
         return np.ascontiguousarray(np.moveaxis(inputs, 3, 1))
     return inputs
 
 
-def _channel_axis(shape: tuple[int, ...]) -> Literal["first", "last"]:
-    first, last = _signs_of_channels(shape[1:])
-    if first == last:
-        raise ValueError(
-            f"images of shape {shape[1:]} have their channels first or last, which cannot be told "
-            "from the sizes; set channels='first' or 'last', or 'none' if they are no images (in "
-            "an .npz file, an array of that name)"
+def _channel_axis(what: str, shape: tuple[int, ...]) -> Literal["first", "last"]:
+    first, last = _signs_of_channels(shape)
+    if first == last and len(set(shape)) > 1:
+        warn_of_data(
+            f"{what}: samples of shape {shape} are read with their channels first, which the sizes "
+            "do not tell; set channels='first' if that is meant, 'last' if they are last, or "
+            "'none' if samples are no images (in an .npz file, an array of that name)"
         )
-    return "first" if first > last else "last"
+    return "first" if first >= last else "last"
 
 
 def seem_last(shape: tuple[int, ...]) -> bool:
@@ -251,4 +267,6 @@ def seem_last(shape: tuple[int, ...]) -> bool:
 def _signs_of_channels(shape: tuple[int, ...]) -> tuple[int, int]:
     """How many signs there are that the first axis of three is that of channels, or the last."""
     first, middle, last = shape
-    return (first <= MOST_CHANNELS) + (middle == last), (last <= MOST_CHANNELS) + (first == middle)
+    return (first <= MOST_CHANNELS) + (middle == last), (last <= MOST_CHANNELS) + (
+        first == middle > 1  # one row of one channel is no square
+    )

@@ -92,7 +92,7 @@ def check_class_names(name: str, names: Sequence[str], number: int) -> None:
         )
 
 
-def check_types(name: str, inputs: object, targets: object) -> None:
+def check_arrays(name: str, inputs: object, targets: object) -> None:
     """Check that inputs and targets are arrays of their types.
 
     Args:

@@ -15,6 +15,7 @@ from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options, first_difference
 from experiments.datasets.labels import writer_numbers
 from experiments.datasets.parts import Pair
+from experiments.datasets.sample_types import check_one_type
 from experiments.datasets.splits import VALIDATION, with_test
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def from_torch(
     check_options(name, reading, OPTIONS)
     sets = {"training": dataset} if test is None else {"training": dataset, "test": test}
     parts = {part: _pairs(f"{name!r} ({part} part)", one) for part, one in sets.items()}
-    names = common_names(name, {part: _names(one, "classes") for part, one in sets.items()})
+    names = common_names(name, {part: _names(one, "classes") for part, one in sets.items()}, "")
     found = of_parts(name, parts, name, None, _FIRST | reading)
     _warn_of_channels(found, reading)
     is_complete = names is not None and len(names) == found.num_outputs
@@ -123,8 +124,8 @@ def from_huggingface(
         inputs: column of images, or of arrays with their channels first, or several columns of
             numbers; by default the only one among `image`, `img`, `inputs`, `x`.
         targets: column of classes, or of rows of 0 and 1 where any number of labels may be present;
-            by default the only one among `label`, `labels`, `target`, `targets`, `y`,
-            `fine_label`. Where it has names of classes, some classes may be absent.
+            by default the only one among `label`, `labels`, `target`, `targets`, or, without
+            these, `y`, `fine_label`. Where it has names of classes, some classes may be absent.
         name: name of the data set.
         **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
             channels are first by default.
@@ -144,7 +145,7 @@ def from_huggingface(
     for part, split in splits.items():
         what = f"{name!r} ({part} part)"
         parts[part], names_of[part] = _of_columns(what, split, inputs, targets)
-    names = common_names(name, names_of)
+    names = common_names(name, names_of, ", as `align_labels_with_mapping` of Hugging Face does")
     found = of_parts(name, parts, name, len(names) if names else None, _FIRST | reading, names)
     _warn_of_channels(found, reading)
     return found
@@ -186,7 +187,7 @@ def _of_columns(
         columns = column_names(dataset)
         x = inputs or _usual_inputs(columns)
         y = target_column(targets, columns)
-        pair = samples_of(dataset, x, y)
+        pair = samples_of(dataset, x, y, check_one_type)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     features = getattr(dataset, "features", None)
@@ -211,25 +212,31 @@ def _names(holder: object, attribute: str) -> tuple[str, ...] | None:
 
 
 def common_names(
-    name: str, names_of: Mapping[str, tuple[str, ...] | None]
+    name: str, names_of: Mapping[str, tuple[str, ...] | None], remedy: str
 ) -> tuple[str, ...] | None:
     """Names of classes by number, which are the same in all parts that have them.
 
+    The last classes of the first part may be absent from others.
+
     Args:
         name: name of the data set, for the message.
-        names_of: names by part; None of parts without names.
+        names_of: names by part, `training` first; None of parts without names.
+        remedy: what numbers labels anew, for the message.
 
     Raises:
         DataError: they differ.
     """
     named = {part: names for part, names in names_of.items() if names is not None}
-    if len(set(named.values())) > 1:
-        raise DataError(
-            f"dataset {name!r}: parts must have the same names of classes in the same order, but "
-            f"{first_difference(named)}; number the labels of all parts by one list of names, as "
-            "`align_labels_with_mapping` of Hugging Face does"
-        )
-    return next(iter(named.values()), None)
+    first = next(iter(named.values()), None)
+    for part, names in named.items():
+        if first is not None and names != first[: len(names)]:
+            known = {one: own for one, own in named.items() if own == first}
+            raise DataError(
+                f"dataset {name!r}: parts must have the same names of classes in the same order, "
+                f"but {first_difference(known | {part: names})}; number the labels of all parts by "
+                f"one list of names{remedy}"
+            )
+    return first
 
 
 def _warn_of_channels(dataset: Dataset, reading: Reading) -> None:
@@ -267,7 +274,7 @@ def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
     named = type(type(dataset).__name__, (_FirstTwo,), {})  # as the data set, for errors
     first_two = named(dataset)
     try:
-        found, labels = samples_of(first_two)
+        found, labels = samples_of(first_two, check=check_one_type)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     if first_two.has_more:

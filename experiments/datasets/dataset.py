@@ -13,12 +13,12 @@ from experiments.datasets.arrays import Channels, Reading, channels_first, scale
 from experiments.datasets.attributes import (
     as_names,
     check_all_finite,
+    check_arrays,
     check_class_names,
     check_domains,
     check_range,
     check_sets,
     check_shapes,
-    check_types,
     check_writers,
     sets_of_labels,
     whole_numbers,
@@ -81,7 +81,7 @@ class Dataset:
         object.__setattr__(self, "label_sets", sets)
         names = as_names(self.name, "domain_names", self.domain_names)
         object.__setattr__(self, "domain_names", names)
-        check_types(self.name, self.inputs, self.targets)
+        check_arrays(self.name, self.inputs, self.targets)
         if not is_whole(self.num_classes, least=1):
             raise DataError(
                 f"dataset {self.name!r}: num_classes must be a whole number, at least 1, got "
@@ -153,9 +153,10 @@ class Dataset:
 
         Images become (channels, height, width): (samples, height, width) gets a channel axis. Of
         four axes the second or the last is that of channels, whichever has more of two signs: its
-        size is at most 4, and the other two axes of the image are equal. Where both have as many,
-        `channels` has to say which. Samples of sequences, (samples, time, features), keep their
-        axes by `channels="none"`.
+        size is at most 4, and the other two axes of the image are equal. Where both have as many
+        it is the second, and a warning tells unless all three are equal; `channels` says what is
+        meant. Samples of sequences, (samples, time, features), keep their axes by
+        `channels="none"`.
 
         Args:
             name: name of the data set.
@@ -180,7 +181,7 @@ class Dataset:
                 integers 0 to k - 1 with each of them present (or below `num_classes`), inputs and
                 labels differ in length, inputs are not in 0 to `highest`, which takes inputs that
                 are scaled, parts are of different scales, such as bytes and numbers from 0 to 1,
-                kept numbers are too large for float32, or the axis of channels is uncertain.
+                or kept numbers are too large for float32 or, if whole, rounded by it.
         """
         parts = {"training": train} if test is None else {"training": train, "test": test}
         reading: Reading = {"highest": highest, "scaled": scaled, "channels": channels}
@@ -225,7 +226,7 @@ def of_parts(
     targets = np.concatenate([*labels.by_part.values()]).astype(np.int64)
     try:
         scaled = scaled_inputs(f"dataset {name!r}", samples, reading)
-        inputs = channels_first(scaled, reading.get("channels"))
+        inputs = channels_first(f"dataset {name!r}", scaled, reading.get("channels"))
     except ValueError as error:
         raise DataError(f"dataset {name!r}: {error}") from None
     if num_classes is None or labels.label_sets is not None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
-from experiments.datasets.arrays import check_one_scale
+from experiments.datasets.arrays import seem_to_differ, span_of
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, first_difference
 
@@ -25,21 +25,22 @@ def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
     Writers of one domain are none of another, and get numbers of their own. Where all domains have
     `class_names`, classes are matched by them: they are those of the first domain, and then those
     that only later ones have, of which a warning tells. Classes of domains without names are
-    matched by number.
+    matched by number. A warning tells of domains that may be of several scales.
 
     Args:
         name: name of the data set.
-        parts: samples by name of the domain, of one input shape and scale, and the same classes or
-            labels.
+        parts: samples by name of the domain, of one input shape, and the same classes or labels.
 
     Raises:
-        DataError: there is no domain, they differ in input shape or scale, or number of classes or
-            labels, one has domains of its own, some have writers and others have not, or names of
-            classes differ where some domains have none, or where samples have any number of labels.
+        DataError: there is no domain, they differ in input shape or number of classes or labels,
+            one has domains of its own, some have writers and others have not, or names of classes
+            differ where some domains have none, where samples have any number of labels, where two
+            domains share no name, or in case or blanks alone.
     """
     _check_mapping(name, parts)
     parts = _matched(name, parts)
     _check_joinable(name, parts)
+    _warn_of_scales(name, parts)
     targets, label_sets = _joined_labels(list(parts.values()))
     kept = [slice(0, len(part) - part.num_native_test) for part in parts.values()]
     held = [slice(rows.stop, None) for rows in kept]
@@ -90,10 +91,10 @@ def _matched(name: str, parts: Mapping[str, Dataset]) -> Mapping[str, Dataset]:
         return parts
     repeated = any(len(set(names)) < len(names) for names in named.values())
     rows = any(part.label_sets is not None for part in parts.values())
-    if len(named) < len(parts) or repeated or rows:
+    if len(named) < len(parts) or repeated or rows or _are_spelled_differently(named.values()):
         raise DataError(
             f"dataset {name!r}: domains must have the same names of classes or labels in the same "
-            "order, or classes with distinct names in all of them, but "
+            "order, or classes with distinct names in all of them that are spelled alike, but "
             f"{first_difference(named)}; dataclasses.replace(part, class_names=None) has them "
             "matched by number"
         )
@@ -118,6 +119,19 @@ def _matched(name: str, parts: Mapping[str, Dataset]) -> Mapping[str, Dataset]:
     }
 
 
+def _are_spelled_differently(names_of: Iterable[Sequence[str]]) -> bool:
+    """Whether two domains share no name of a class, or have names that differ in case or blanks."""
+    for one, other in combinations(map(set, names_of), 2):
+        if not one & other or set(map(_spelled, one - other)) & set(map(_spelled, other - one)):
+            return True
+    return False
+
+
+def _spelled(name: str) -> str:
+    """A name in lower case, without blanks or the underscores in their place."""
+    return "".join(name.replace("_", " ").split()).casefold()
+
+
 def _check_joinable(name: str, parts: Mapping[str, Dataset]) -> None:
     for key, part in parts.items():
         if part.domains is not None:
@@ -135,16 +149,21 @@ def _check_joinable(name: str, parts: Mapping[str, Dataset]) -> None:
             f"dataset {name!r}: domains must agree in input shape and number of classes or labels, "
             f"got {shown}"
         )
-    try:
-        inputs = {key: part.inputs for key, part in parts.items()}
-        check_one_scale(inputs, "domains", "read all with the same `highest` or `scaled`")
-    except ValueError as error:
-        raise DataError(f"dataset {name!r}: {error}") from None
     without = [key for key, part in parts.items() if part.writers is None]
     if 0 < len(without) < len(parts):
         raise DataError(
             f"dataset {name!r}: all domains must have writers, or none, got none of "
             f"{', '.join(without)}; dataclasses.replace(part, writers=None) leaves them out"
+        )
+
+
+def _warn_of_scales(name: str, parts: Mapping[str, Dataset]) -> None:
+    spans = {key: span_of(part.inputs) for key, part in parts.items()}
+    if seem_to_differ(spans.values()):
+        shown = ", ".join(f"{key} up to {span.high:.6g}" for key, span in spans.items())
+        warn_of_data(
+            f"dataset {name!r}: domains are joined as they are, but may be of several scales, got "
+            f"{shown}; if they are, read all with the same `highest` or `scaled`"
         )
 
 

@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import check_finite
+from bcfl.runtime import check_finite, check_present
 from experiments.datasets.errors import DataError
-
-OF_TEXT = (
-    "; values without an order become columns of 0 and 1: "
-    "`[[value == one for one in categories] for value in values]`"
-)
-"""What to do about text among inputs."""
+from experiments.datasets.sample_types import check_one_type
 
 Pair = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels."""
@@ -36,7 +31,7 @@ def arrays_of(name: str, parts: Mapping[str, object]) -> dict[str, Pair]:
 
 
 def array_of(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> NDArray[Any]:  # noqa: ANN401
-    """Values as an array; inputs are real numbers.
+    """Values as an array; inputs are real numbers, of one type where this says what white is.
 
     Args:
         what: data set and part, for the message.
@@ -45,15 +40,16 @@ def array_of(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> 
         columns: names that the columns of a data frame must have, in their order.
 
     Raises:
-        DataError: they are masked, sparse, or missing, differ in shape, have other columns, or
-            cannot be read.
+        DataError: they are masked, sparse, or missing, differ in shape, or, of inputs in a list, in
+            type, have other columns, or cannot be read.
     """
-    from bcfl.data import check_present, ordered_columns, plain_array, real_array, without_frame
+    from bcfl.data import ordered_columns, without_frame
+    from bcfl.runtime import plain_array, real_array
 
     try:
         values = ordered_columns(values, columns, kind)
         if kind == "inputs":
-            array: NDArray[Any] = real_array(without_frame(values), kind, OF_TEXT)
+            array: NDArray[Any] = real_array(without_frame(values), kind, check=check_one_type)
         else:
             array = plain_array(values, kind)
         if array.ndim:

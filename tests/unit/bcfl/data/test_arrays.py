@@ -6,7 +6,6 @@ import numpy as np
 import pandas
 import pytest
 import torch
-from PIL import Image
 from scipy import sparse
 from torch.utils.data import TensorDataset
 
@@ -57,13 +56,11 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
             [[1.0, 2.0], np.ma.masked_array([1.0, 2.0], mask=[1, 0])],
             "not be masked, .* 1 of 2 .* in sample 1",
         ),
-        ([np.ones(2, "u1"), np.ones(2, ">u2")], "one type, .* got 1 of uint16 and 1 of uint8"),
         (np.ma.masked, "not be masked, got masked entries in 1 of 1 samples"),
-        (
-            [Image.new("RGB", (2, 2)), Image.new("CMYK", (2, 2)), Image.new("I;16", (2, 2))],
-            "got 1 of uint16 and 2 of uint8",
-        ),
-        ([torch.ones(2), torch.ones(2, dtype=torch.uint8)], "got 1 of float32 and 1 of uint8"),
+        ([[0.5, 1.0], [2.0, np.ma.masked]], "not be masked, .* 1 of 2 .* in sample 1"),
+        ([0, np.ma.masked], "not be masked, .* 1 of 2 .* in sample 1"),
+        ([0, np.ma.array(3, mask=True)], "not be masked, .* 1 of 2 .* in sample 1"),
+        ([[[1.0], np.ma.array([1.0], mask=True)]], "not be masked, .* 1 of 1 .* in sample 0"),
         (["yes", 1.0], r"must be real numbers, got text \(object\); "),
         (pandas.Series([[1.0], [2.0]]), r"objects such as \[1.0\] .* by `numpy\.stack"),
         (torch.ones(2, dtype=torch.complex64), "must be real numbers, got complex numbers"),
@@ -123,12 +120,26 @@ def test_a_class_beyond_64_bits_is_refused():
         targets_tensor(np.array([0, 2**64 - 1], np.uint64))
 
 
-@pytest.mark.parametrize("number", [2**24 + 1, -(2**24) - 1])
+@pytest.mark.parametrize("number", [2**24 + 1, -(2**24) - 1, 2**53 + 1, 2**63 - 1, 1 - 2**63])
 def test_whole_numbers_that_float32_would_round_are_refused(number):
-    with pytest.raises(ValueError, match=rf"up to 16777216, .* got {2**24 + 1}; give floats"):
-        inputs_tensor([[number]])
-    assert inputs_tensor([[float(number)]]).item() == number
+    for given in ([[number]], [[2**25, number]]):
+        with pytest.raises(ValueError, match=rf"up to 16777216 are, got {number}; give floats"):
+            inputs_tensor(given)
+    assert inputs_tensor([[float(number)]]).item() == float(number)
     assert targets_tensor([number]).item() == number
+
+
+@pytest.mark.parametrize("number", [20_000_000, 2**25, -(2**31), 2**24 + 2, -(2**63)])
+def test_large_whole_numbers_that_float32_holds_are_taken(number):
+    assert inputs_tensor([[0, number]])[0, 1].item() == number
+    assert inputs_tensor(np.array([[2**63]], np.uint64)).item() == 2**63
+
+
+@pytest.mark.parametrize("convert", [inputs_tensor, targets_tensor])
+def test_samples_of_a_list_may_differ_in_type_where_none_is_scaled(convert):
+    grey = [np.full((2, 2), 7, "u1"), np.full((2, 2), 8, ">u2"), np.full((2, 2), 9, "i8")]
+    assert convert(grey)[:, 0, 0].tolist() == [7, 8, 9]
+    assert convert([np.uint8([1]), np.array([2])]).tolist() == [[1], [2]]
 
 
 def test_text_is_to_be_encoded_by_one_list_for_all_clients():

@@ -12,7 +12,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from bcfl import ClientData
-from bcfl.data import column_names
+from bcfl.data import column_names, target_column
 
 X, Y = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 1, 0, 1, 1, 0])
 FRAME = pandas.DataFrame({"a": X[:, 0].numpy(), "b": X[:, 1].numpy(), "label": Y.numpy()})
@@ -106,11 +106,6 @@ def test_columns_are_chosen_by_name():
             ValueError,
             "sample 1 of list raised TypeError: it must not be masked",
         ),
-        (
-            [(np.ones(2, "u1"), 0), (np.ones(2, "f4"), 0)],
-            TypeError,
-            "samples must be of one type, .* got 1 of float32 and 1 of uint8; convert",
-        ),
         ({"train": FRAME}, TypeError, r"one split with its samples, got splits \['train'\]"),
         (FRAME[["a", "b"]], ValueError, "targets must name the column of the targets"),
         (None, ValueError, "no training samples"),
@@ -150,6 +145,39 @@ def test_columns_of_samples_without_names_are_refused_before_reading():
         column_names(DataLoader(OnlyFirst()))
     assert column_names(Mappings()) == ["image", "more", "target"]
     assert column_names(FRAME) == ["a", "b", "label"]
+
+
+def test_samples_may_differ_in_type_as_none_is_scaled():
+    pairs = [(np.full(2, 255, "u1"), np.uint8([1])), (np.full(2, 0.5, "f4"), np.array([0]))]
+    view = ClientData.from_dataset("c", pairs).views["train"]
+    assert view.inputs.tolist() == [[255, 255], [0.5, 0.5]]
+    assert view.targets.tolist() == [[1], [0]]
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["y", "x", "label"], "label"),
+        (["fine_label", "target", "y"], "target"),
+        (["fine_label", "coarse_label"], "fine_label"),
+        (["y"], "y"),
+    ],
+)
+def test_less_usual_columns_of_targets_count_only_where_there_is_no_other(names, found):
+    assert target_column(None, names) == found
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["label", "y", "target"], "; 'label' and 'target' might be it"),
+        (["y", "fine_label"], "; 'y' and 'fine_label' might be it"),
+        (["x"], ""),
+    ],
+)
+def test_several_usual_columns_of_targets_are_told_with_the_argument(names, told):
+    with pytest.raises(ValueError, match=rf"one of \[.*\]{told}; set targets=NAME"):
+        target_column(None, names)
 
 
 @pytest.mark.parametrize("source", [Endless(), TensorDataset(X, Y), FRAME, (X,)])

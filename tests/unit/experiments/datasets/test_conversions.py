@@ -294,11 +294,21 @@ def test_splits_of_hugging_face():
 
 def test_pictures_of_8_and_16_bits_are_not_stacked():
     pictures = [Image.fromarray(np.full((4, 4), 255, kind)) for kind in ("u1", "u2")]
-    message = r"samples must be of one type, .*, got 1 of uint16 and 1 of uint8; convert"
+    message = r"inputs must be of one type, .*, got 1 of uint16 and 1 of uint8; convert"
     with pytest.raises(DataError, match=message):
         datasets.from_torch(list(zip(pictures, [0, 1], strict=True)))
     with pytest.raises(DataError, match=message):
         datasets.from_huggingface(Rows({"image": pictures, "label": [0, 1]}))
+
+
+def test_labels_may_differ_in_type():
+    labels = [np.uint8([0]), np.array([1])]
+    for found in (
+        datasets.from_numpy(X[:2], labels),
+        datasets.from_torch([(X[0], labels[0]), (X[1], labels[1])]),
+        datasets.from_huggingface(Rows({"x": X[:2], "y": labels})),
+    ):
+        assert found.targets.tolist() == [0, 1]
 
 
 def test_masked_samples_are_refused():
@@ -323,9 +333,8 @@ def test_channels_that_seem_to_be_last_are_told():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"labels": [1, 0, 1, 0]}, r"targets must name the column of the targets, one of"),
+        ({"labels": [1, 0, 1, 0]}, r"; 'label' and 'labels' might be it; set targets=NAME"),
         ({"x": [1, 0, 1, 0]}, r"inputs must name the column of the inputs, one of"),
-        ({"fine_label": [1, 0, 1, 0]}, r"targets must name"),
     ],
 )
 def test_of_several_usual_columns_none_is_taken(more, message):
@@ -366,5 +375,10 @@ def test_names_of_classes_are_those_of_the_data_set():
     message = r"parts must have the same names of classes .*, but class 2 is none in training"
     with pytest.raises(DataError, match=message):
         datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["cat", "dog", "fox"]))
-    with pytest.raises(DataError, match=r"but class 0 is 'cat' in training and 'dog' in test"):
+    with pytest.raises(DataError, match=r"'cat' in training and 'dog' in test; .* of names$"):
         datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["dog", "fox"]))
+
+
+def test_the_last_classes_may_be_absent_from_a_test_set():
+    found = datasets.from_torch(Named(4, ["cat", "dog"]), Named(1, ["cat"]))
+    assert (found.class_names, found.targets.tolist()) == (("cat", "dog"), [0, 1, 0, 1, 0])

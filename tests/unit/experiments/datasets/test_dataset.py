@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 
-from experiments.datasets import DataError, Dataset
+from experiments.datasets import DataError, Dataset, DataWarning
 
 INPUTS = np.linspace(0, 1, 12).reshape(6, 2)
 
@@ -264,7 +265,7 @@ def test_inputs_are_either_kept_or_divided_and_kept_exactly():
         Dataset.from_arrays("raw", (raw, labels), highest=9, scaled=False)
     with pytest.raises(DataError, match=r"as float32, up to 3\.403e\+38, got 1e\+300"):
         Dataset.from_arrays("raw", ([[0.0], [-1e300]], labels), scaled=False)
-    with pytest.raises(DataError, match=r"kept up to 16777216, .* got 16777217"):
+    with pytest.raises(DataError, match=r"as all up to 16777216 are, got 16777217"):
         Dataset.from_arrays("raw", (raw, labels), scaled=False)
 
 
@@ -307,13 +308,32 @@ def test_dark_bytes_are_scaled_by_their_range_with_a_warning_unless_it_is_given(
         Dataset.from_arrays("dark", (raw, labels), highest=50)
 
 
-def test_channels_that_sizes_do_not_tell_are_refused_unless_they_are_given():
-    raw, labels = np.random.default_rng(0).random((2, 6, 7, 5)), np.array([0, 1])
-    with pytest.raises(DataError, match="set channels='first' or 'last'"):
-        Dataset.from_arrays("images", (raw, labels))
-    for channels, shape in (("first", (6, 7, 5)), ("last", (5, 6, 7))):
-        dataset = Dataset.from_arrays("images", (raw, labels), channels=channels)
-        assert dataset.input_shape == shape
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (6, 7, 5),
+        (1, 100, 3),
+        (2, 128, 4),
+        (3, 100, 1),
+        (1, 28, 1),
+        (3, 3, 32),
+        (8, 3, 3),
+        (1, 1, 3),
+    ],
+)
+def test_channels_that_sizes_do_not_tell_are_first_with_a_warning(shape):
+    raw = np.random.default_rng(0).random((6, *shape))
+    with pytest.warns(DataWarning, match=r"first, which the sizes do not tell; set channels='fir"):
+        assert Dataset.from_arrays("images", (raw, LABELS)).input_shape == shape
+    for channels, expected in (("first", shape), ("last", (shape[2], *shape[:2])), ("none", shape)):
+        dataset = Dataset.from_arrays("images", (raw, LABELS), channels=channels)
+        assert dataset.input_shape == expected
+
+
+@pytest.mark.parametrize("shape", [(28, 28, 28), (4, 4, 4)])
+def test_cubes_are_read_with_their_channels_first(shape):
+    raw = np.random.default_rng(0).random((6, *shape))
+    assert Dataset.from_arrays("volumes", (raw, LABELS)).input_shape == shape
 
 
 def test_sequences_keep_their_axes():
@@ -394,6 +414,19 @@ def test_masked_values_in_a_list_are_refused(inputs):
         Dataset.from_arrays("masked", (inputs, [0, 1]))
 
 
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ([Image.new("RGB", (2, 2)), Image.new("CMYK", (2, 2)), Image.new("I;16", (2, 2))], "2 of"),
+        ([torch.ones(2), torch.ones(2, dtype=torch.uint8)], "got 1 of float32 and 1 of"),
+        ([[np.ones(2, "u1")], [np.ones(2, ">u2")]], "got 1 of uint16 and 1 of"),
+    ],
+)
+def test_images_and_tensors_of_8_bits_are_not_stacked_with_others(inputs, told):
+    with pytest.raises(DataError, match=rf"inputs must be of one type, .*{told} uint8; convert"):
+        Dataset.from_arrays("mixed", (inputs, [0, 1]))
+
+
 @pytest.mark.parametrize("kind", ["u2", ">u2", "?", "f4", "i8"])
 def test_bytes_are_not_stacked_with_samples_of_another_type(kind):
     inputs = [np.full((4, 4), 255, "u1"), np.ones((4, 4), kind)]
@@ -403,11 +436,19 @@ def test_bytes_are_not_stacked_with_samples_of_another_type(kind):
 
 @pytest.mark.parametrize(
     ("train", "test"),
-    [(("u1", 1), ("u1", 255)), (("i8", 1), ("i8", 200)), (("f8", 1), ("f8", 253.5))],
+    [(("u1", 1), ("u1", 255)), (("i8", 200), ("i8", 1)), (("f8", 1), ("f8", 24))],
 )
-def test_a_part_of_zeros_and_ones_is_no_part_of_one_that_goes_far_beyond(train, test):
+def test_parts_of_one_type_that_may_be_of_several_scales_are_told(train, test):
     first, second = ((INPUTS.round() * high).astype(kind)[:, None] for kind, high in (train, test))
-    with pytest.raises(DataError, match=r"must be of one scale, .* up to 1, test .*highest="):
+    with pytest.warns(DataWarning) as told:
+        found = Dataset.from_arrays("both", (first, LABELS), (second, LABELS))
+    assert f"several scales, got training {first.dtype} up to {train[1]}" in str(told[0].message)
+    assert found.inputs[6:].max() == np.float32(test[1]) / np.float32(max(train[1], test[1]))
+
+
+def test_parts_of_several_types_that_may_be_of_several_scales_are_refused():
+    first, second = INPUTS.round()[:, None], (INPUTS.round() * 200).astype(int)[:, None]
+    with pytest.raises(DataError, match=r"must be of one scale, got .* test int64 up to 200; .*"):
         Dataset.from_arrays("both", (first, LABELS), (second, LABELS))
 
 
@@ -435,11 +476,3 @@ def test_arrays_that_cannot_be_read_are_told():
     with pytest.raises(DataError, match=r"inputs cannot be read, OSError: disk") as raised:
         Dataset.from_arrays("lost", (Lost(), LABELS))
     assert isinstance(raised.value.__cause__, OSError)
-
-
-@pytest.mark.parametrize("shape", [(4, 9, 3), (3, 9, 4), (8, 3, 3), (4, 4, 4), (7, 7, 7)])
-def test_sizes_that_speak_for_both_axes_of_channels_are_refused(shape):
-    raw = np.random.default_rng(0).random((6, *shape))
-    with pytest.raises(DataError, match=r"first or last, which cannot be told from the sizes"):
-        Dataset.from_arrays("images", (raw, LABELS))
-    assert Dataset.from_arrays("images", (raw, LABELS), channels="first").input_shape == shape

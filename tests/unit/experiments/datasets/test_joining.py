@@ -50,11 +50,37 @@ def test_names_that_cannot_be_matched_are_refused(parts):
         datasets.joined("both", parts)
 
 
-def test_domains_of_different_scales_are_refused():
+def test_domains_that_may_be_of_several_scales_are_told():
     kept = datasets.from_numpy(np.array([[0.0, 9.0], [232.0, 1.0]]), [0, 1], scaled=False)
-    message = r"all domains must be of one scale, got a float32 up to 1, b float32 up to 232; read"
-    with pytest.raises(DataError, match=message):
-        datasets.joined("both", {"a": own([0, 1]), "b": kept})
+    message = r"may be of several scales, got a up to 1, b up to 232; if they are, read all with"
+    with pytest.warns(DataWarning, match=message):
+        both = datasets.joined("both", {"a": own([0, 1]), "b": kept})
+    np.testing.assert_array_equal(both.inputs[2:], kept.inputs)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        (("0", "1"), ("0 - zero", "1 - one")),
+        (("cat", "dog"), ("Cat", "Dog")),
+        (("cat", "hot dog"), ("cat", "Hot_Dog")),
+        (("cat", "dog"), ("cat", " dog ")),
+        (("cat", "dog"), ("dog", "fox"), ("fox", "cow")),
+    ],
+)
+def test_names_that_differ_in_spelling_alone_are_refused(names):
+    parts = {str(number): own([0, 1], one) for number, one in enumerate(names)}
+    with pytest.raises(DataError, match=r"spelled alike, but class [01] .*class_names=None"):
+        datasets.joined("both", parts)
+    bare = {key: replace(part, class_names=None) for key, part in parts.items()}
+    assert datasets.joined("both", bare).num_classes == 2
+
+
+def test_names_that_differ_in_case_within_one_domain_are_classes_of_their_own():
+    parts = {"a": own([0, 1, 2], ("a", "A", "b")), "b": own([0, 1], ("A", "b"))}
+    with pytest.warns(DataWarning, match=r"to 3 in all: b lacks a$"):
+        both = datasets.joined("both", parts)
+    assert both.targets.tolist() == [0, 1, 2, 1, 2]
 
 
 def test_domains_are_data_sets():
