@@ -87,8 +87,9 @@ def load_npz(
     `x_test`, `y_test`; names of validation arrays may also end in `_valid`, `_validation` or
     `_dev`. Or it holds the arrays of MedMNIST (Yang et al., 2023), whose labels are one class or a
     row of 0 and 1 for each sample; or images as `jpeg` (bytes one after the other), `offsets`,
-    `label`, `is_train`. Validation samples follow those of training where there is a test set, and
-    else are the test set. A warning names all arrays that are not read.
+    `label`, `is_train`. JPEG images are divided by 255, and so are 8-bit images of MedMNIST that
+    exceed 1. Validation samples follow those of training where there is a test set, and else are
+    the test set. A warning names all arrays that are not read.
 
     Beside these it may hold `highest`, `scaled` or `channels`, which say how the inputs are read,
     see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
@@ -97,8 +98,8 @@ def load_npz(
     Args:
         name: name of the data set.
         path: the `.npz` file.
-        num_classes: number of classes of a published data set, whose images of MedMNIST are divided
-            by 255 and whose further arrays are left out; by default as many as there are.
+        num_classes: number of classes of a published data set, whose further arrays are left out;
+            by default as many as there are.
         **scaling: `highest` and `scaled`; one that is given counts more than what the archive says.
 
     Raises:
@@ -111,9 +112,9 @@ def load_npz(
     _check_arrays(archive, keys, num_classes)
     parts = layout.parts_of(archive)
     reading = _reading(path, archive.arrays, scaling)
-    _warn_of_unread(archive, keys, is_published=num_classes is not None)
+    _warn_of_unread(archive, keys, layout.advice, is_published=num_classes is not None)
     if not is_stated(reading):
-        reading["highest"] = layout.highest(parts, num_classes is not None)
+        reading["highest"] = layout.highest(parts)
     source = layout.source.format(path)
     dataset = of_parts(name, parts, source, num_classes, reading)
     return replace(dataset, writers=_writers(path, parts))
@@ -132,7 +133,7 @@ def _check_arrays(archive: Archive, keys: Sequence[str], num_classes: int | None
             check_labels(where, array, num_classes)
 
 
-def _warn_of_unread(archive: Archive, keys: Sequence[str], is_published: bool) -> None:
+def _warn_of_unread(archive: Archive, keys: Sequence[str], advice: str, is_published: bool) -> None:
     unread = [name for name in archive.names if name not in keys and name not in STATED]
     if is_published:
         unread = [name for name in unread if SAMPLES.fullmatch(name)]
@@ -141,8 +142,7 @@ def _warn_of_unread(archive: Archive, keys: Sequence[str], is_published: bool) -
         writers = " and ".join(WRITERS.format(path.stem, part) for part in ("train", "test"))
         warn_of_data(
             f"{path} holds arrays that are not read: {', '.join(unread)}; samples are read from "
-            f"{', '.join(read)} (test samples from x_test and y_test), and writers from the files "
-            f"{writers}"
+            f"{', '.join(read)}{advice}, and writers from the files {writers}"
         )
 
 
@@ -236,9 +236,11 @@ def _named(archive: Archive) -> Parts:
     return with_test({part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()})
 
 
-def _white_of_published(parts: Parts, is_published: bool) -> float | None:
-    are_bytes = all(images.dtype == np.uint8 for images, _ in parts.values())
-    return 255 if is_published and are_bytes else None
+def _white_of_bytes(parts: Parts) -> float | None:
+    """What images are divided by: 255 if they are bytes, unless these are 0 and 1, as masks are."""
+    images = [images for images, _ in parts.values()]
+    are_bytes = all(one.dtype == np.uint8 for one in images)
+    return 255 if are_bytes and any((one > 1).any() for one in images) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,16 +251,18 @@ class Layout:
         holds: whether these arrays are there.
         keys_of: names of the arrays that are read, of which some may be missing.
         parts_of: inputs and labels of each part.
-        highest: what inputs of these parts are divided by unless it is said otherwise, if they are
-            those of a published data set or not; None is as usual.
+        highest: what inputs of these parts are divided by unless it is said otherwise; None is as
+            usual.
         source: origin of the data, around the path.
+        advice: how further samples are named, for warnings.
     """
 
     holds: Callable[[Arrays], bool]
     keys_of: Callable[[Archive], Sequence[str]]
     parts_of: Callable[[Archive], Parts]
-    highest: Callable[[Parts, bool], float | None] = lambda *_: None
+    highest: Callable[[Parts], float | None] = lambda _: None
     source: str = "{}"
+    advice: str = ""
 
 
 LAYOUTS = (
@@ -266,19 +270,20 @@ LAYOUTS = (
         holds=lambda arrays: bool(arrays.keys() & set(MEDICAL_KEYS)),
         keys_of=lambda _: MEDICAL_KEYS,
         parts_of=_medical,
-        highest=_white_of_published,
+        highest=_white_of_bytes,
     ),
     Layout(
         holds=lambda arrays: arrays.keys() >= set(JPEG_KEYS),
         keys_of=lambda _: JPEG_KEYS,
         parts_of=_of_jpeg,
-        highest=lambda *_: 255,
+        highest=lambda _: 255,
         source="JPEG images of {}",
     ),
     Layout(
         holds=lambda _: True,
         keys_of=lambda archive: [*chain(*_chosen(archive).values())],
         parts_of=_named,
+        advice=" (test samples from x_test and y_test)",
     ),
 )
 
