@@ -17,7 +17,7 @@ from experiments.datasets.arrays import Reading, Scaling, is_stated
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.files import ending_of, is_file
-from experiments.datasets.formats.images import decoded
+from experiments.datasets.formats.images import decoded, when_turned
 from experiments.datasets.labels import check_labels, writer_numbers
 from experiments.datasets.parts import Pair
 from experiments.datasets.splits import VALIDATION, with_test
@@ -207,7 +207,8 @@ def _of_jpeg(archive: Archive) -> Parts:
     odd = [number for number, image in enumerate(images) if image.shape != images[0].shape]
     if odd or not images:
         got = f"{images[0].shape} and, of image {odd[0]}, {images[odd[0]].shape}" if odd else "none"
-        raise DataError(f"{path}: images must agree in shape, at least one, got {got}")
+        turned = when_turned({image.shape[1:] for image in images})
+        raise DataError(f"{path}: images must agree in shape, at least one, got {got}{turned}")
     pixels = np.stack(images)
     chosen = {"training": is_train} if is_train.all() else {"training": is_train, "test": ~is_train}
     return {part: (pixels[rows], labels[rows]) for part, rows in chosen.items()}
