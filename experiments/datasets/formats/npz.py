@@ -98,8 +98,9 @@ def load_npz(
     Args:
         name: name of the data set.
         path: the `.npz` file.
-        num_classes: number of classes of a published data set, whose further arrays are left out;
-            by default as many as there are.
+        num_classes: number of classes of a published data set, whose 8-bit images of MedMNIST are
+            always divided by 255 and whose further arrays are left out; by default as many as there
+            are.
         **scaling: `highest` and `scaled`; one that is given counts more than what the archive says.
 
     Raises:
@@ -114,7 +115,7 @@ def load_npz(
     reading = _reading(path, archive.arrays, scaling)
     _warn_of_unread(archive, keys, layout.advice, is_published=num_classes is not None)
     if not is_stated(reading):
-        reading["highest"] = layout.highest(parts)
+        reading["highest"] = layout.highest(parts, num_classes is not None)
     source = layout.source.format(path)
     dataset = of_parts(name, parts, source, num_classes, reading)
     return replace(dataset, writers=_writers(path, parts))
@@ -237,11 +238,12 @@ def _named(archive: Archive) -> Parts:
     return with_test({part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()})
 
 
-def _white_of_bytes(parts: Parts) -> float | None:
-    """What images are divided by: 255 if they are bytes, unless these are 0 and 1, as masks are."""
+def _white_of_bytes(parts: Parts, is_published: bool) -> float | None:
+    """What images are divided by: 255 if they are bytes, but for masks of 0 and 1 of one's own."""
     images = [images for images, _ in parts.values()]
     are_bytes = all(one.dtype == np.uint8 for one in images)
-    return 255 if are_bytes and any((one > 1).any() for one in images) else None
+    are_masks = not is_published and not any((one > 1).any() for one in images)
+    return 255 if are_bytes and not are_masks else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,8 +254,8 @@ class Layout:
         holds: whether these arrays are there.
         keys_of: names of the arrays that are read, of which some may be missing.
         parts_of: inputs and labels of each part.
-        highest: what inputs of these parts are divided by unless it is said otherwise; None is as
-            usual.
+        highest: what inputs of these parts are divided by unless it is said otherwise, if they are
+            those of a published data set or not; None is as usual.
         source: origin of the data, around the path.
         advice: how further samples are named, for warnings.
     """
@@ -261,7 +263,7 @@ class Layout:
     holds: Callable[[Arrays], bool]
     keys_of: Callable[[Archive], Sequence[str]]
     parts_of: Callable[[Archive], Parts]
-    highest: Callable[[Parts], float | None] = lambda _: None
+    highest: Callable[[Parts, bool], float | None] = lambda *_: None
     source: str = "{}"
     advice: str = ""
 
@@ -277,7 +279,7 @@ LAYOUTS = (
         holds=lambda arrays: arrays.keys() >= set(JPEG_KEYS),
         keys_of=lambda _: JPEG_KEYS,
         parts_of=_of_jpeg,
-        highest=lambda _: 255,
+        highest=lambda *_: 255,
         source="JPEG images of {}",
     ),
     Layout(

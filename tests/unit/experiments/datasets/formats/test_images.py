@@ -1,4 +1,4 @@
-"""Folders of images by class, Omniglot."""
+"""Folders of images by class."""
 
 import errno
 from pathlib import Path
