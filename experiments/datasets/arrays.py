@@ -59,8 +59,8 @@ DEFAULTS: Scaling = {"highest": None, "scaled": True}
 
 
 def is_stated(scaling: Scaling) -> bool:
-    """Whether keywords say how values are scaled, other than by default."""
-    return {**DEFAULTS, **scaling} != DEFAULTS
+    """Whether keywords say how values are scaled, other than by default; `channels` does not."""
+    return any(scaling.get(key, default) != default for key, default in DEFAULTS.items())
 
 
 def scaled_inputs(
@@ -250,6 +250,16 @@ def _channel_axis(what: str, shape: tuple[int, ...]) -> Literal["first", "last"]
             "'none' if samples are no images (in an .npz file, an array of that name)"
         )
     return "first" if first >= last else "last"
+
+
+def told_channels(shape: tuple[int, ...]) -> Literal["first", "last"] | None:
+    """Where the sizes of one image show that its channels are; None where they do not tell.
+
+    Args:
+        shape: three sizes.
+    """
+    first, last = _signs_of_channels(shape)
+    return None if first == last else "first" if first > last else "last"
 
 
 def seem_last(shape: tuple[int, ...]) -> bool:

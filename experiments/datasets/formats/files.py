@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from experiments.datasets.errors import DataError
+
+Look: TypeAlias = Callable[[Path], list[Path]]
+"""What a folder holds, see `inside` and `seen`."""
 
 
 def is_file(path: Path) -> bool:
@@ -62,14 +66,40 @@ def seen(folder: Path) -> list[Path]:
         return []
 
 
-def folders_in(folder: Path) -> list[Path]:
+def folders_in(folder: Path, look: Look = inside) -> list[Path]:
     """Folders inside a folder, sorted by name, without hidden ones; none of what is no folder.
+
+    Args:
+        folder: a path.
+        look: `seen` where a folder that cannot be read is empty.
 
     Raises:
         DataError: it cannot be read.
     """
-    paths = inside(folder) if is_folder(folder) else []
+    paths = look(folder) if is_folder(folder) else []
     return [path for path in paths if not is_hidden(path.name) and is_folder(path)]
+
+
+def files_below(folder: Path, look: Look = inside) -> Iterator[Path]:
+    """Files in a folder and in all folders below it, symbolic links too, without hidden ones.
+
+    Args:
+        folder: the folder.
+        look: `seen` where a folder that cannot be read is empty.
+
+    Raises:
+        DataError: a folder cannot be read.
+    """
+    return _files_below(folder, look, (folder.resolve(),))
+
+
+def _files_below(folder: Path, look: Look, around: tuple[Path, ...]) -> Iterator[Path]:
+    """As `files_below`, but not in links to the folders around."""
+    paths = [path for path in look(folder) if not is_hidden(path.name)]
+    yield from (path for path in paths if not is_folder(path))
+    for path in filter(is_folder, paths):
+        if (itself := path.resolve()) not in around:
+            yield from _files_below(path, look, (*around, itself))
 
 
 def content_of(path: Path) -> bytes:

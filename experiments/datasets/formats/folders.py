@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,9 @@ from experiments.datasets.arrays import SCALING, Scaling, is_stated
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, check_options
 from experiments.datasets.formats.files import (
+    Look,
     ending_of,
+    files_below,
     folders_in,
     inside,
     is_file,
@@ -32,6 +33,8 @@ from experiments.datasets.splits import PARTS, with_test
 
 UNREAD_ENDINGS = (".avif", ".heic", ".heif", ".jp2", ".jxl", ".tga", ".dcm")
 """Of images that are not read."""
+DEV = "dev"
+"""Name of a folder of samples of validation that is not read beside another one of them."""
 SHOWN = 5
 """Folders that a warning names."""
 
@@ -39,8 +42,8 @@ SHOWN = 5
 def holds_images(folder: Path) -> bool:
     """Whether a folder has subfolders of images, one for each class, or one for each part."""
     return is_folder(folder) and any(
-        _seen_images(one) or any(map(_seen_images, _seen_folders(one)))
-        for one in _seen_folders(folder)
+        _images(one, seen) or any(_images(deeper, seen) for deeper in folders_in(one, seen))
+        for one in folders_in(folder, seen)
     )
 
 
@@ -54,11 +57,11 @@ def from_folder(
 
     Where the folder has a subfolder `train` or `training` of such folders and without images of its
     own, the classes are inside this one, and inside `test` or `val`, which may be beside it (or
-    `testing`, `valid`, `validation`, `dev`). Images of `val` are training samples where there is a
-    `test`, as validation samples of MedMNIST are, and else the original test set. Hidden files and
-    folders, and `__MACOSX`, are left out; a warning counts all other images that are not read, and
-    names the folders of classes without images, or the class if there is only one. Photographs are
-    turned as their EXIF data say.
+    `testing`, `valid`, `validation`, or, where there is none of these, `dev`). Images of `val` are
+    training samples where there is a `test`, as validation samples of MedMNIST are, and else the
+    original test set. Hidden files and folders, and `__MACOSX`, are left out; a warning counts all
+    other images that are not read, and names the folders of classes without images, or the class if
+    there is only one. Photographs are turned as their EXIF data say.
 
     Pixels are scaled as `experiments.datasets.Dataset.from_arrays` says, but where images differ in
     type, those of 8 bits are divided by 255 and those of 16 bits by 65,535. Floating-point and
@@ -153,6 +156,8 @@ def _parts(folder: Path) -> dict[str, Path]:
     training = found["training"]
     if not any(any(map(_images, folders_in(one))) and not _images(one) for one in training):
         return {"training": folder}
+    others = [path for path in found["validation"] if path.name.lower() != DEV]
+    found["validation"] = others or found["validation"]
     for paths in found.values():
         if len(paths) > 1:
             names = " and ".join(path.name for path in paths)
@@ -201,12 +206,9 @@ def _without_classes(folder: Path) -> str:
 def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Path) -> None:
     """Warn of images that are not read, and of folders of classes that have none."""
     unread: Counter[str] = Counter()
-    for inner, folders, files in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not is_hidden(one))
-        paths = (Path(inner, file) for file in files if not is_hidden(file))
-        images = [one for one in paths if ending_of(one.name, (*IMAGE_ENDINGS, *UNREAD_ENDINGS))]
-        if number := sum(one not in read for one in images):
-            unread[str(Path(inner).relative_to(folder))] = number
+    for file in files_below(folder, seen):
+        if file not in read and ending_of(file.name, (*IMAGE_ENDINGS, *UNREAD_ENDINGS)):
+            unread[str(file.parent.relative_to(folder))] += 1
     said = []
     if unread:
         places = [f"{number} in {inner}" for inner, number in unread.items()]
@@ -226,16 +228,8 @@ def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Pa
         warn_of_data(f"dataset {name!r}: in {folder}, {'; '.join(said)}")
 
 
-def _images(folder: Path) -> bool:
-    return any(map(_is_image, inside(folder)))
-
-
-def _seen_folders(folder: Path) -> list[Path]:
-    return [path for path in seen(folder) if not is_hidden(path.name) and is_folder(path)]
-
-
-def _seen_images(folder: Path) -> bool:
-    return any(map(_is_image, seen(folder)))
+def _images(folder: Path, look: Look = inside) -> bool:
+    return any(map(_is_image, look(folder)))
 
 
 def _is_image(path: Path) -> bool:

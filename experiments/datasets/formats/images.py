@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,11 +156,22 @@ def read_images(
     if len(shapes) != 1:
         folder = parts[0][0][0].parent.parent
         raise DataError(
-            f"images must agree in size, got {shapes[:3]} in {folder}; resize them, or give "
-            "experiments.datasets.from_folder a size (a scenario names a function that does)"
+            f"images must agree in size, got {shapes[:3]} in {folder}{when_turned(shapes)}; resize "
+            "them, or give experiments.datasets.from_folder a size (a scenario names a function "
+            "that does)"
         )
     labels = [np.array([label for _, label in files]) for files in parts]
     return list(zip(alike, labels, strict=True))
+
+
+def when_turned(sizes: Collection[tuple[int, ...]]) -> str:
+    """That images are turned, in words, if some are as high as others are wide; or ''.
+
+    Args:
+        sizes: heights and widths.
+    """
+    are_turned = any((width, height) in sizes for height, width in sizes if height != width)
+    return " when photographs are turned as their EXIF data say" * are_turned
 
 
 def _image(path: Path, size: tuple[int, int] | None) -> NDArray[Any]:

@@ -175,7 +175,7 @@ def _of_tweets(
         raise DataError(
             f"{samples.source}: tweets must be lists with their text in field 5, got {odd!r:.80}"
         )
-    texts = [fields[TEXT] for fields in samples.inputs]
+    texts = [str(fields[TEXT]) for fields in samples.inputs]
     return Dataset(
         name=name,
         inputs=numbers(texts),
@@ -193,7 +193,12 @@ def _is_text(samples: Samples) -> bool:
 
 
 def _is_tweet(fields: object) -> bool:
-    return isinstance(fields, list) and len(fields) > TEXT and isinstance(fields[TEXT], str)
+    """Whether it is a list with a text, which may be a number."""
+    return (
+        isinstance(fields, list)
+        and len(fields) > TEXT
+        and isinstance(fields[TEXT], str | int | float)
+    )
 
 
 def _parts(folder: Path) -> list[Path] | None:
@@ -247,13 +252,23 @@ def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
     return found
 
 
+def _is_name(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    """Whether it is a whole number, which may be written as 2.0."""
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
 def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
     """Compare `users` and `num_samples` of a file, where it has them, with the samples.
 
     LEAF's `split_data.py` leaves users without samples out of both, but not out of `user_data`.
     """
-    users = _stated(path, content, "users", list(sizes), str)
-    counts = _stated(path, content, "num_samples", [sizes.get(user, 0) for user in users], int)
+    users = _stated(path, content, "users", list(sizes), _is_name)
+    default = [sizes.get(user, 0) for user in users]
+    counts = [int(one) for one in _stated(path, content, "num_samples", default, _is_count)]
     stated = dict(zip(users, counts, strict=False))
     differ = [user for user in (*sizes, *stated) if stated.get(user, 0) != sizes.get(user, 0)]
     if differ or len(users) != len(counts):
@@ -266,11 +281,15 @@ def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, in
 
 
 def _stated(
-    path: Path, content: Mapping[str, Any], key: str, default: list[Any], kind: type
+    path: Path,
+    content: Mapping[str, Any],
+    key: str,
+    default: list[Any],
+    is_one: Callable[[object], bool],
 ) -> list[Any]:
     """A list of names or numbers in a file; the default where the file lacks it."""
     values = content.get(key, default)
-    if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
-        what = "names" if kind is str else "whole numbers"
+    if not isinstance(values, list) or not all(map(is_one, values)):
+        what = "names" if is_one is _is_name else "whole numbers"
         raise DataError(f"{path}: {key} must be a list of {what}, got {values!r:.80}")
     return values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
-from experiments.datasets.arrays import Channels, Reading, Scaling
+from experiments.datasets.arrays import Channels, Reading, Scaling, told_channels
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.files import is_file
@@ -38,10 +38,14 @@ def load_mat(
     `syn_number.mat`; or `X` and `y`, whose samples are rows of `X`, or images (height, width,
     samples) or (height, width, channels, samples) as in SVHN: beside its `train_32x32.mat` lies
     `test_32x32.mat`. Of other files, the first axis and the last must not both have the length of
-    `y`, unless `X` is a table. Test samples may be `Xtest` and `ytest`, or `X_test` and `y_test`; a
-    warning names arrays beside these that are not read. Labels may be one-hot rows. A label of 10
-    is a zero in SVHN, in `usps_28x28.mat` and in known data sets of digits, unless there are labels
-    of 0 as well.
+    `y`, unless `X` is a table, or the samples of the other part tell. Test samples may be `Xtest`
+    and `ytest`, or `X_test` and `y_test`; a warning names arrays beside these that are not read.
+    Labels may be one-hot rows. A label of 10 is a zero in SVHN, in `usps_28x28.mat` and in known
+    data sets of digits, unless there are labels of 0 as well.
+
+    The sizes tell where channels are, see `experiments.datasets.Dataset.from_arrays`. Where they do
+    not, channels are the axis before that of samples if samples are the last axis, and else the
+    first axis of an image, with a warning.
 
     Args:
         name: name of the data set.
@@ -68,8 +72,7 @@ def load_mat(
         check_labels(str(part.path), part.labels, num_classes)
     train, *test = [(part.inputs, part.labels) for part in parts]
     held = test[0] if test else None
-    channels: Channels | None = "last" if any(part.is_last for part in parts) else None
-    reading: Reading = {"channels": channels, **scaling}
+    reading: Reading = {"channels": _channels(parts[0]), **scaling}
     return Dataset.from_arrays(name, train, held, str(path), num_classes=num_classes, **reading)
 
 
@@ -113,7 +116,7 @@ class Part:
         path: the file that holds them.
         inputs: (samples, ...) numbers.
         labels: (samples,) classes, or what is there in their place.
-        is_last: whether samples are the last axis in the file, and channels the one before.
+        is_last: whether samples are the last axis in the file.
     """
 
     path: Path
@@ -139,23 +142,56 @@ def _rows(path: Path, arrays: Arrays) -> list[Part]:
     for file, held, (x, y) in found:
         if not {x, y} <= set(held):
             raise DataError(f"{file} must hold X and y, got {', '.join(held) or 'none'}")
-        inputs, labels = held[x], _labels(held[y], held[x])
-        is_last = _are_last(file, inputs, len(labels))
-        parts.append(Part(file, np.moveaxis(inputs, -1, 0) if is_last else inputs, labels, is_last))
-    return parts
+        parts.append(_part(file, held[x], held[y]))
+    told = [is_last for part in parts if (is_last := _are_last(part)) is not None]
+    return [_samples_first(part, told) for part in parts]
 
 
-def _are_last(path: Path, inputs: NDArray[np.generic], samples: int) -> bool:
-    """Whether samples are the last axis of images."""
+def _are_last(part: Part) -> bool | None:
+    """Whether samples are the last axis of images; None where the sizes do not tell."""
+    inputs, samples = part.inputs, len(part.labels)
     if inputs.ndim not in (3, 4) or inputs.shape[-1] != samples:
         return False
-    if inputs.shape[0] == samples and not path.name.endswith((SVHN_TRAIN, SVHN_TEST)):
+    return None if inputs.shape[0] == samples else True
+
+
+def _samples_first(part: Part, told: Sequence[bool]) -> Part:
+    """The same with samples as the first axis of inputs.
+
+    Args:
+        part: as it is in the file.
+        told: whether samples are the last axis in the parts whose sizes tell.
+    """
+    is_last = _are_last(part)
+    if is_last is None and part.path.name.endswith((SVHN_TRAIN, SVHN_TEST)):
+        is_last = True
+    elif is_last is None and not told:
         raise DataError(
-            f"{path}: X of shape {inputs.shape} has {samples} samples in its first axis or in its "
-            "last, which cannot be told; save them as an .npz file with x_train and y_train, whose "
-            "first axis is that of samples"
+            f"{part.path}: X of shape {part.inputs.shape} has {len(part.labels)} samples in its "
+            "first axis or in its last, which cannot be told; save them as an .npz file with "
+            "x_train and y_train, whose first axis is that of samples"
         )
-    return True
+    elif is_last is None:
+        is_last = told[0]
+    return replace(part, inputs=np.moveaxis(part.inputs, -1, 0), is_last=True) if is_last else part
+
+
+def _channels(part: Part) -> Channels | None:
+    """Where the channels of images are; None of other samples, and of cubes after the samples."""
+    if part.inputs.ndim != 4:
+        return None
+    shape = part.inputs.shape[1:]
+    told = told_channels(shape)
+    if told is not None or (not part.is_last and len(set(shape)) == 1):
+        return told
+    taken: Channels = "last" if part.is_last else "first"
+    warn_of_data(
+        f"{part.path}: images of shape {shape} have their channels first or last, which cannot be "
+        f"told from the sizes; the {taken} axis is taken. Otherwise save them as an .npz file with "
+        "x_train and y_train, samples first, and channels, which is 'first' or 'last', or 'none' "
+        "if they are no images"
+    )
+    return taken
 
 
 def _train_and_test(inputs: str, labels: str) -> Callable[[Path, Arrays], list[Part]]:
@@ -202,9 +238,14 @@ def _contents(path: Path) -> dict[str, NDArray[np.generic]]:
 
 
 def _labels(labels: NDArray[np.generic], inputs: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Labels, whole numbers of which a row or column is (samples,), but a row of one sample."""
-    is_vector = 1 in labels.shape and not (len(labels) == len(inputs) == 1)
-    return whole_labels(labels.reshape(-1) if is_vector else labels)
+    """Labels, whole numbers of which a row or column is (samples,), but a row of one sample.
+
+    A row is that of one sample if the inputs hold one, and images in their last axis no more.
+    """
+    are_one = len(labels) == len(inputs) == 1
+    if are_one and inputs.ndim > 2:
+        are_one = inputs.shape[-1] != labels.size
+    return whole_labels(labels.reshape(-1) if 1 in labels.shape and not are_one else labels)
 
 
 def _zeros_for_tens(parts: list[Part]) -> list[Part]:

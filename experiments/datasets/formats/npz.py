@@ -17,7 +17,7 @@ from experiments.datasets.arrays import Reading, Scaling, is_stated
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.files import ending_of, is_file
-from experiments.datasets.formats.images import decoded
+from experiments.datasets.formats.images import decoded, when_turned
 from experiments.datasets.labels import check_labels, writer_numbers
 from experiments.datasets.parts import Pair
 from experiments.datasets.splits import VALIDATION, with_test
@@ -87,8 +87,9 @@ def load_npz(
     `x_test`, `y_test`; names of validation arrays may also end in `_valid`, `_validation` or
     `_dev`. Or it holds the arrays of MedMNIST (Yang et al., 2023), whose labels are one class or a
     row of 0 and 1 for each sample; or images as `jpeg` (bytes one after the other), `offsets`,
-    `label`, `is_train`. Validation samples follow those of training where there is a test set, and
-    else are the test set. A warning names all arrays that are not read.
+    `label`, `is_train`. JPEG images are divided by 255, and so are 8-bit images of MedMNIST that
+    exceed 1. Validation samples follow those of training where there is a test set, and else are
+    the test set. A warning names all arrays that are not read.
 
     Beside these it may hold `highest`, `scaled` or `channels`, which say how the inputs are read,
     see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
@@ -97,8 +98,9 @@ def load_npz(
     Args:
         name: name of the data set.
         path: the `.npz` file.
-        num_classes: number of classes of a published data set, whose images of MedMNIST are divided
-            by 255 and whose further arrays are left out; by default as many as there are.
+        num_classes: number of classes of a published data set, whose 8-bit images of MedMNIST are
+            always divided by 255 and whose further arrays are left out; by default as many as there
+            are.
         **scaling: `highest` and `scaled`; one that is given counts more than what the archive says.
 
     Raises:
@@ -111,7 +113,7 @@ def load_npz(
     _check_arrays(archive, keys, num_classes)
     parts = layout.parts_of(archive)
     reading = _reading(path, archive.arrays, scaling)
-    _warn_of_unread(archive, keys, is_published=num_classes is not None)
+    _warn_of_unread(archive, keys, layout.advice, is_published=num_classes is not None)
     if not is_stated(reading):
         reading["highest"] = layout.highest(parts, num_classes is not None)
     source = layout.source.format(path)
@@ -132,7 +134,7 @@ def _check_arrays(archive: Archive, keys: Sequence[str], num_classes: int | None
             check_labels(where, array, num_classes)
 
 
-def _warn_of_unread(archive: Archive, keys: Sequence[str], is_published: bool) -> None:
+def _warn_of_unread(archive: Archive, keys: Sequence[str], advice: str, is_published: bool) -> None:
     unread = [name for name in archive.names if name not in keys and name not in STATED]
     if is_published:
         unread = [name for name in unread if SAMPLES.fullmatch(name)]
@@ -141,8 +143,7 @@ def _warn_of_unread(archive: Archive, keys: Sequence[str], is_published: bool) -
         writers = " and ".join(WRITERS.format(path.stem, part) for part in ("train", "test"))
         warn_of_data(
             f"{path} holds arrays that are not read: {', '.join(unread)}; samples are read from "
-            f"{', '.join(read)} (test samples from x_test and y_test), and writers from the files "
-            f"{writers}"
+            f"{', '.join(read)}{advice}, and writers from the files {writers}"
         )
 
 
@@ -207,7 +208,8 @@ def _of_jpeg(archive: Archive) -> Parts:
     odd = [number for number, image in enumerate(images) if image.shape != images[0].shape]
     if odd or not images:
         got = f"{images[0].shape} and, of image {odd[0]}, {images[odd[0]].shape}" if odd else "none"
-        raise DataError(f"{path}: images must agree in shape, at least one, got {got}")
+        turned = when_turned({image.shape[1:] for image in images})
+        raise DataError(f"{path}: images must agree in shape, at least one, got {got}{turned}")
     pixels = np.stack(images)
     chosen = {"training": is_train} if is_train.all() else {"training": is_train, "test": ~is_train}
     return {part: (pixels[rows], labels[rows]) for part, rows in chosen.items()}
@@ -236,9 +238,12 @@ def _named(archive: Archive) -> Parts:
     return with_test({part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()})
 
 
-def _white_of_published(parts: Parts, is_published: bool) -> float | None:
-    are_bytes = all(images.dtype == np.uint8 for images, _ in parts.values())
-    return 255 if is_published and are_bytes else None
+def _white_of_bytes(parts: Parts, is_published: bool) -> float | None:
+    """What images are divided by: 255 if they are bytes, but for masks of 0 and 1 of one's own."""
+    images = [images for images, _ in parts.values()]
+    are_bytes = all(one.dtype == np.uint8 for one in images)
+    are_masks = not is_published and not any((one > 1).any() for one in images)
+    return 255 if are_bytes and not are_masks else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +257,7 @@ class Layout:
         highest: what inputs of these parts are divided by unless it is said otherwise, if they are
             those of a published data set or not; None is as usual.
         source: origin of the data, around the path.
+        advice: how further samples are named, for warnings.
     """
 
     holds: Callable[[Arrays], bool]
@@ -259,6 +265,7 @@ class Layout:
     parts_of: Callable[[Archive], Parts]
     highest: Callable[[Parts, bool], float | None] = lambda *_: None
     source: str = "{}"
+    advice: str = ""
 
 
 LAYOUTS = (
@@ -266,7 +273,7 @@ LAYOUTS = (
         holds=lambda arrays: bool(arrays.keys() & set(MEDICAL_KEYS)),
         keys_of=lambda _: MEDICAL_KEYS,
         parts_of=_medical,
-        highest=_white_of_published,
+        highest=_white_of_bytes,
     ),
     Layout(
         holds=lambda arrays: arrays.keys() >= set(JPEG_KEYS),
@@ -279,6 +286,7 @@ LAYOUTS = (
         holds=lambda _: True,
         keys_of=lambda archive: [*chain(*_chosen(archive).values())],
         parts_of=_named,
+        advice=" (test samples from x_test and y_test)",
     ),
 )
 

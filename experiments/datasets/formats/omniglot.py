@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.runtime import counted, warn_of_data
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.files import (
     content_of,
     ending_of,
+    files_below,
     is_file,
     is_folder,
     is_hidden,
@@ -27,7 +27,7 @@ from experiments.datasets.formats.files import (
 from experiments.datasets.formats.images import IMAGE_ENDINGS, decoded
 from experiments.datasets.splits import PARTS
 
-DRAWING = re.compile(r"(?:.*/)?([^/]+)/(character\d+)/\d{4}_(\d\d)\.png")
+DRAWING = re.compile(r"(?:.*/)?([^/]+)/(character\d+)/\d{4}_(\d\d?)\.png")
 """Alphabet, character and drawer in the path of a drawing."""
 
 
@@ -60,7 +60,7 @@ def load_omniglot(name: str, path: Path) -> Dataset:
     """Load Omniglot (Lake et al., 2015): a class is a character, a domain is an alphabet.
 
     Writers are the 20 drawers of each alphabet. Ink is 1 and paper is 0; images are resized to
-    28 x 28.
+    28 x 28. A warning tells of other images beside the drawings, which are left out.
 
     Args:
         name: name of the data set.
@@ -68,7 +68,7 @@ def load_omniglot(name: str, path: Path) -> Dataset:
 
     Raises:
         DataError: the file or an image cannot be read, an image is in colours or of more than
-            8 bits, or there are other images.
+            8 bits, or there are as many other images as drawings.
     """
     drawings = sorted(_drawings(path), key=lambda one: (one.alphabet, one.character, one.drawer))
     if not drawings:
@@ -101,7 +101,7 @@ def _image(drawing: _Drawing, path: Path) -> NDArray[np.uint8]:
 
 def _drawings(path: Path) -> list[_Drawing]:
     if is_folder(path):
-        places = _places(path, _below(path))
+        places = _places(path, [str(file.relative_to(path)) for file in files_below(path)])
         return [_Drawing(*place, content_of(path / file)) for file, place in places.items()]
     try:
         with zipfile.ZipFile(path) as archive:
@@ -114,16 +114,26 @@ def _drawings(path: Path) -> list[_Drawing]:
 
 
 def _places(path: Path, files: Iterable[str]) -> dict[str, tuple[str, str, int]]:
-    """Alphabet, character and drawer of each image."""
+    """Alphabet, character and drawer of each drawing."""
     images = [file for file in sorted(files) if ending_of(file, IMAGE_ENDINGS)]
-    places = {file: _place(file) for file in images if not _is_hidden(file)}
-    odd = next((file for file, place in places.items() if place is None), None)
-    if odd is not None:
-        raise DataError(
-            f"{path} holds drawings of Omniglot, ALPHABET/characterNN/NNNN_DD.png, and another "
-            f"image, {odd}; leave it out, or name images by class otherwise"
-        )
-    return {file: place for file, place in places.items() if place is not None}
+    found = {file: _place(file) for file in images if not _is_hidden(file)}
+    places = {file: place for file, place in found.items() if place is not None}
+    _tell_others(path, len(places), [file for file in found if file not in places])
+    return places
+
+
+def _tell_others(path: Path, drawings: int, others: Collection[str]) -> None:
+    """Tell of images that are no drawings, of which there are fewer."""
+    if not others:
+        return
+    held = (
+        f"{path} holds {counted(drawings, 'drawing')} of Omniglot, ALPHABET/characterNN/"
+        f"NNNN_DD.png, and {counted(len(others), 'other image')} ({next(iter(others))}"
+        f"{', ...' * (len(others) > 1)})"
+    )
+    if len(others) >= drawings:
+        raise DataError(f"{held}; leave these out, or name images by class otherwise")
+    warn_of_data(f"{held}, which {'is' if len(others) == 1 else 'are'} not read")
 
 
 def _place(file: str) -> tuple[str, str, int] | None:
@@ -144,13 +154,3 @@ def _seen(folder: Path) -> Iterator[str]:
         for character in seen(alphabet):
             if character.name.startswith("character"):
                 yield from (str(file.relative_to(folder)) for file in seen(character))
-
-
-def _below(folder: Path) -> Iterator[str]:
-    """All files below a folder."""
-
-    def failed(error: OSError) -> NoReturn:
-        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from error
-
-    for inner, _, files in os.walk(folder, onerror=failed):
-        yield from (str(Path(inner, file).relative_to(folder)) for file in files)

@@ -28,9 +28,9 @@ from experiments.datasets.formats.npz import holds_samples, holds_writers, load_
 from experiments.datasets.formats.omniglot import holds_omniglot, load_omniglot
 from experiments.datasets.formats.reviews import ENDINGS as REVIEW_ENDINGS
 from experiments.datasets.formats.reviews import holds_reviews, load_reviews
-from experiments.datasets.formats.tweets import holds_tweets, load_tweets
+from experiments.datasets.formats.tweets import LINES, holds_tweets, load_tweets
 
-ENDINGS = (".npz", *REVIEW_ENDINGS, ".tsv", ".tsv.gz", ".mat", ".zip")
+ENDINGS = (".npz", *REVIEW_ENDINGS, *LINES, ".mat", ".zip")
 """Of files that are found by their name without it, in any case."""
 READ = (
     "give a file .npz, .mat, .jsonl or .tsv, a .zip file of Omniglot, or a folder of IDX files, of "

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.runtime import counted, warn_of_data
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.files import ending_of, is_file, text_of
@@ -18,14 +20,17 @@ from experiments.datasets.formats.files import ending_of, is_file, text_of
 WORDS, LENGTH = 10_000, 25
 """Numbers that words are hashed to, and words of a tweet that are read."""
 WORD = re.compile(r"[\w']+|[.,!?;]")
-ENDINGS = (".tsv", ".tsv.gz", ".noemoticon.csv")
+LINES = (".tsv", ".tsv.gz")
+"""How names of files of lines `label<TAB>text` end."""
 SENTIMENT140 = ("training.1600000.processed.noemoticon.csv", "sentiment140_100k.tsv.gz")
-"""Files of Sentiment140, whose tweets may hold tabs."""
+"""Files of Sentiment140."""
+WITH_TABS = ("sentiment140_100k.tsv", "sentiment140_100k.tsv.gz")
+"""Files whose tweets are known to hold tabs."""
 
 
 def holds_tweets(path: Path) -> bool:
     """Whether a file holds labelled tweets, `.tsv`, `.tsv.gz` or the `.csv` of Sentiment140."""
-    return is_file(path) and ending_of(path.name, ENDINGS) != ""
+    return is_file(path) and ending_of(path.name, (*LINES, ".noemoticon.csv")) != ""
 
 
 def load_tweets(name: str, path: Path) -> Dataset:
@@ -33,11 +38,12 @@ def load_tweets(name: str, path: Path) -> Dataset:
 
     Args:
         name: name of the data set.
-        path: a file of lines `label<TAB>text`, of which each has one tab; or the file of
-            Sentiment140 (Go et al., 2009), whose users are the writers.
+        path: a file of lines `label<TAB>text`; or the file of Sentiment140 (Go et al., 2009), whose
+            users are the writers. A warning tells of tabs inside texts.
 
     Raises:
-        DataError: the file is corrupt or empty, or a line has more tabs.
+        DataError: the file is corrupt or empty, or most lines have the same number of further
+            columns.
     """
     is_published = ending_of(path.name, (".csv",)) != ""
     lines = text_of(path, "latin-1" if is_published else "utf-8-sig")
@@ -76,20 +82,37 @@ def _labelled(path: Path, lines: str) -> tuple[list[int], list[str]]:
         if line.strip() and not tab:
             raise DataError(f"{path}, line {number}: must be label<TAB>text, got {line!r:.80}")
         if tab:
-            rows.append((number, label, text))
-    if rows and all(_is_number(field) for *_, text in rows for field in text.split("\t")):
+            rows.append((number, label, text.removesuffix("\r")))
+    fields = [field for *_, text in rows for field in text.rstrip("\t").split("\t")]
+    if rows and all(map(_is_number, fields)):
         raise DataError(
             f"{path} must have lines label<TAB>text, got numbers alone; save a table as an .npz "
             "file with x_train and y_train"
         )
-    columns = [number for number, _, text in rows if "\t" in text]
-    if columns and path.name not in SENTIMENT140:
-        raise DataError(
-            f"{path}, line {columns[0]}: must be label<TAB>text with one tab, got more; other "
-            "columns are not read, and tabs of a text are to be spaces"
-        )
+    if path.name not in WITH_TABS:
+        _check_tabs(path, {number: text for number, _, text in rows})
     classes = [sentiment(label, f"{path}, line {number}") for number, label, _ in rows]
     return classes, [text for *_, text in rows]
+
+
+def _check_tabs(path: Path, texts: Mapping[int, str]) -> None:
+    """Check that texts, by the number of their line, are no columns; tell of tabs inside them.
+
+    Tabs at the end of a line are an empty column, or none.
+    """
+    lines = [number for number, text in texts.items() if "\t" in text.rstrip("\t")]
+    if not lines:
+        return
+    tabs, count = Counter(text.count("\t") for text in texts.values()).most_common(1)[0]
+    if tabs and 2 * count > len(texts):
+        raise DataError(
+            f"{path}, line {lines[0]}: must be label<TAB>text, got {tabs + 2} columns, as in "
+            f"{count} of {len(texts)} lines; leave out all but two"
+        )
+    warn_of_data(
+        f"{path}: {counted(len(lines), 'text')} of {len(texts)}, first in line {lines[0]}, "
+        f"{'holds' if len(lines) == 1 else 'hold'} tabs, which are read as spaces"
+    )
 
 
 def _is_number(field: str) -> bool:

@@ -176,14 +176,22 @@ def test_medical_images_of_your_own_are_volumes_only_if_they_are_cubes(tmp_path)
         assert datasets.load("own", tmp_path).input_shape == (6, 5, 6)
 
 
-def test_dark_medical_images_are_divided_by_255_if_they_are_published(tmp_path):
-    dark = of_images(medical((28, 28), 2), lambda images: images // 4)
+@pytest.mark.parametrize("stated", [{}, {"channels": "first"}])
+@pytest.mark.parametrize("brightest", [85, 16])
+def test_dark_medical_images_are_divided_by_255_by_name_and_by_path(tmp_path, brightest, stated):
+    dark = of_images(
+        medical((28, 28), 2), lambda images: (images // 255 * brightest).astype(np.uint8)
+    )
     for name in ("pneumoniamnist", "own"):
-        np.savez(tmp_path / f"{name}.npz", **dark)
-    found = datasets.load("pneumoniamnist", tmp_path)
-    np.testing.assert_allclose(found.inputs.max() * 255, 63, rtol=1e-6)
-    with pytest.warns(DataWarning, match=r"8-bit inputs end at 63 .* highest=255"):
-        assert datasets.load("own", tmp_path).inputs.max() == 1
+        np.savez(tmp_path / f"{name}.npz", **dark, **stated)
+        found = datasets.load(name, tmp_path)
+        np.testing.assert_allclose(found.inputs.max() * 255, brightest, rtol=1e-6)
+
+
+def test_only_arrays_that_are_named_by_part_have_test_samples_in_x_test(tmp_path):
+    np.savez(tmp_path / "own.npz", **medical((8, 8), 2), more=0)
+    with pytest.warns(DataWarning, match=r"not read: more; .* test_images, test_labels, and wri"):
+        datasets.load("own", tmp_path)
 
 
 def test_arrays_beside_published_ones_are_told_if_they_may_be_samples(tmp_path, images):
@@ -195,23 +203,34 @@ def test_arrays_beside_published_ones_are_told_if_they_may_be_samples(tmp_path, 
         datasets.load("mnist", tmp_path)
 
 
-def jpegs(count):
+def jpegs(colours):
     files = []
-    for number in range(count):
-        file = io.BytesIO()
-        Image.new("RGB", (8, 6), (40 * number, 0, 255 - 40 * number)).save(file, "JPEG")
+    for colour in colours:
+        Image.new("RGB", (8, 6), colour).save(file := io.BytesIO(), "JPEG")
         files.append(file.getvalue())
     return files
 
 
-def test_images_as_jpeg(tmp_path):
-    files = jpegs(6)
-    arrays = {
+def packed(files, is_train):
+    return {
         "jpeg": np.frombuffer(b"".join(files), dtype=np.uint8),
         "offsets": np.cumsum([0, *map(len, files)]),
-        "label": np.arange(6) % 3,
-        "is_train": np.array([True, False] + [True] * 4),
+        "label": np.arange(len(files)) % 3,
+        "is_train": is_train,
     }
+
+
+def test_where_channels_are_does_not_change_the_scale_of_jpeg_images(tmp_path):
+    arrays = packed(jpegs([(level, level, level) for level in (20, 40)]), np.ones(2, bool))
+    for stated in ({}, {"channels": "first"}):
+        np.savez(tmp_path / "own.npz", **arrays, **stated)
+        found = datasets.load("own", tmp_path)
+        np.testing.assert_allclose(found.inputs.max(axis=(1, 2, 3)) * 255, [20, 40], atol=2)
+
+
+def test_images_as_jpeg(tmp_path):
+    files = jpegs([(40 * number, 0, 255 - 40 * number) for number in range(6)])
+    arrays = packed(files, np.array([True, False] + [True] * 4))
     np.savez(tmp_path / "own_jpeg.npz", **arrays)
     own = datasets.load("own_jpeg", data_dir=tmp_path)
     assert (own.input_shape, own.num_native_test) == ((3, 6, 8), 1)

@@ -10,6 +10,7 @@ from experiments.datasets import DataError
 from experiments.datasets.formats.files import (
     content_of,
     ending_of,
+    files_below,
     inside,
     is_file,
     is_folder,
@@ -36,6 +37,17 @@ def test_a_folder_that_cannot_be_read_is_empty_to_look_at(tmp_path, monkeypatch)
     assert seen(tmp_path) == []
     with pytest.raises(DataError, match=r"cannot be read: Permission denied$"):
         inside(tmp_path)
+
+
+def test_files_below_a_folder_and_its_links(tmp_path):
+    for file in ("top/b/1", "top/b/.hidden", "top/.git/1", "top/2", "other/3"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    (tmp_path / "top" / "a").symlink_to(tmp_path / "other")
+    (tmp_path / "other" / "loop").symlink_to(tmp_path / "top")
+    (tmp_path / "top" / "b" / "b").symlink_to(tmp_path / "top" / "b" / "b")
+    found = [str(file.relative_to(tmp_path / "top")) for file in files_below(tmp_path / "top")]
+    assert found == ["2", "a/3", "b/1", "b/b"]
 
 
 @pytest.mark.parametrize("name", ["own.txt", "own.txt.gz", "own.txt.GZ"])

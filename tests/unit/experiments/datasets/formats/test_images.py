@@ -1,7 +1,6 @@
-"""Folders of images by class, Omniglot."""
+"""Folders of images by class."""
 
 import errno
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -268,6 +267,23 @@ def test_samples_of_dev_are_those_of_validation(tmp_path):
     assert datasets.from_folder(tmp_path).num_native_test == 2
 
 
+@pytest.mark.parametrize("other", ["val", "valid", "Validation"])
+def test_samples_of_dev_are_not_read_beside_others_of_validation(tmp_path, other):
+    parts = ("train", "Dev", other, "test")
+    save_all(tmp_path, *(f"{part}/{name}/1.png" for part in parts for name in "ab"))
+    with pytest.warns(DataWarning, match=r"2 images not read \(1 in Dev/a, 1 in Dev/b\)"):
+        found = datasets.from_folder(tmp_path)
+    assert (len(found), found.num_native_test) == (6, 2)
+
+
+def test_images_that_are_not_read_are_counted_in_folders_that_are_links(tmp_path):
+    save_all(tmp_path / "elsewhere", "1.png", "more/1.png")
+    save_all(tmp_path / "pets", "a/1.png")
+    (tmp_path / "pets" / "b").symlink_to(tmp_path / "elsewhere")
+    with pytest.warns(DataWarning, match=r"1 image not read \(1 in b/more\)"):
+        assert len(datasets.from_folder(tmp_path / "pets")) == 2
+
+
 @pytest.mark.parametrize("folder", [".", "./", "inner/.."])
 def test_the_working_directory_has_its_name(tmp_path, monkeypatch, folder):
     save_all(tmp_path / "pets", "a/1.png", "b/1.png", "inner/1.png")
@@ -299,6 +315,17 @@ def test_photographs_are_turned_as_viewers_show_them(tmp_path, orientation):
         np.testing.assert_allclose(found[0] * 255, shown, atol=1e-4)
 
 
+def test_photographs_that_differ_in_size_once_they_are_turned(tmp_path):
+    exif = Image.Exif()
+    for name, orientation in (("a", 1), ("b", 6)):
+        (tmp_path / name).mkdir()
+        exif[274] = orientation
+        Image.new("L", (6, 4)).save(tmp_path / name / "1.jpg", exif=exif)
+    with pytest.raises(DataError, match=r"\(4, 6\), \(6, 4\).* turned as their EXIF data say;"):
+        datasets.from_folder(tmp_path)
+    assert len(datasets.from_folder(tmp_path, size=(4, 4))) == 2
+
+
 def test_damaged_exif_data_leave_an_image_as_it_is_stored(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (4, 6), dtype=np.uint8)
     for name in "ab":
@@ -323,68 +350,3 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch, unreadable
         with pytest.raises(DataError, match=r"/a cannot be read: Permission denied$"):
             load(tmp_path / "pets")
     assert "pets" in {info.name for info in datasets.available(tmp_path)}
-
-
-@pytest.fixture
-def omniglot(tmp_path):
-    folder = tmp_path / "images_background"
-    for alphabet, characters in (("Greek", 2), ("Latin", 1)):
-        for character in range(1, characters + 1):
-            for drawer in (1, 2):
-                path = folder / alphabet / f"character{character:02}" / f"0001_{drawer:02}.png"
-                save(path, 255 if drawer == 1 else 0, size=(105, 105))
-    return folder
-
-
-def test_omniglot_from_a_zip_file_and_a_folder(tmp_path, omniglot):
-    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
-        for path in omniglot.rglob("*.png"):
-            archive.write(path, path.relative_to(tmp_path))
-    for name in ("images_background", "packed"):
-        found = datasets.load(name, tmp_path)
-        assert (found.input_shape, found.num_classes) == ((1, 28, 28), 3)
-        assert found.targets.tolist() == [0, 0, 1, 1, 2, 2]
-        assert found.writers.tolist() == [0, 1, 0, 1, 2, 3]
-        assert found.domains.tolist() == [0, 0, 0, 0, 1, 1]
-        assert found.domain_names == ("Greek", "Latin")
-        assert found.inputs[:, 0, 9, 9].tolist() == [0, 1] * 3
-    assert {"images_background", "packed"} <= {info.name for info in datasets.available(tmp_path)}
-
-
-@pytest.mark.parametrize(
-    ("mode", "message"),
-    [
-        ("RGB", r"character02, drawer 1 must be .* without colours"),
-        (None, "drawer 1 cannot be read"),
-    ],
-)
-def test_drawings_that_are_not_of_omniglot_are_named(omniglot, mode, message):
-    path = omniglot / "Greek" / "character02" / "0001_01.png"
-    path.write_bytes(b"no image")
-    if mode:
-        save(path, 255, size=(105, 105), mode=mode)
-    with pytest.raises(DataError, match=message):
-        datasets.load(omniglot)
-
-
-def test_classes_that_are_called_like_characters_are_no_omniglot(tmp_path):
-    for part in ("train", "test"):
-        for name in ("character1", "character2"):
-            for file in ("img_0.png", "img_1.png", "scan.png", "0001_01.png"):
-                save(tmp_path / part / name / file, 240)
-    found = datasets.load(tmp_path)
-    assert (found.num_native_test, found.num_classes, found.input_shape) == (8, 2, (1, 4, 6))
-    assert found.inputs.max() == np.float32(240 / 255)
-    assert found.domains is None
-
-
-@pytest.mark.parametrize("more", ["Greek/character01/scan.png", "Greek/map.jpg", "1.png"])
-def test_images_beside_drawings_of_omniglot_are_refused(tmp_path, omniglot, more):
-    save(omniglot / more, 255)
-    with pytest.raises(DataError, match=rf"and another image, {more}; leave it out"):
-        datasets.load(omniglot)
-    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
-        for path in omniglot.rglob("*.*"):
-            archive.write(path, path.relative_to(omniglot))
-    with pytest.raises(DataError, match=rf"and another image, {more}; leave it out"):
-        datasets.load(tmp_path / "packed.zip")

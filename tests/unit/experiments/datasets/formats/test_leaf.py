@@ -84,6 +84,18 @@ def test_users_and_numbers_of_other_types(tmp_path, users):
         path.write_text(json.dumps(content))
 
 
+def test_numbers_of_samples_may_be_written_with_a_point(tmp_path):
+    path = tmp_path / "femnist" / "all_data" / "a.json"
+    write(path, {"f01": (drawn(3, 0.5), [0, 61, 3])})
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"num_samples": [3.0]}))
+    assert len(datasets.load("femnist", tmp_path)) == 3
+    for wrong in (3.5, float("inf")):
+        path.write_text(json.dumps(content | {"num_samples": [wrong]}))
+        with pytest.raises(DataError, match=r"num_samples must be a list of whole numbers, got "):
+            datasets.load("femnist", tmp_path)
+
+
 def test_users_without_samples_are_neither_stated_nor_numbered(tmp_path):
     # LEAF's split_data.py lists only users of 2 or more samples, but has all in user_data.
     data = tmp_path / "femnist" / "data"
@@ -128,6 +140,14 @@ def test_tweets_as_word_numbers(sent140):
     assert tweets.writers.tolist() == [0, 0, 1]
     assert tweets.inputs[0, 0] == tweets.inputs[2, 0] > 0
     assert not tweets.inputs[:, 2:].any()
+
+
+def test_a_text_may_be_a_number(sent140):
+    users = {"ann": ([tweet("2009"), tweet(2009), tweet(0.5)], [1, 0, 1])}
+    write(sent140 / "sent140" / "data" / "train" / "a.json", users)
+    inputs = datasets.load("sent140", sent140).inputs
+    np.testing.assert_array_equal(inputs[0], inputs[1])
+    assert inputs[2, 0] > 0
 
 
 def test_tweets_as_word_vectors(sent140):

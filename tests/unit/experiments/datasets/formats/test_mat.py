@@ -87,10 +87,50 @@ def test_images_without_channels_come_last_or_first(tmp_path):
         np.testing.assert_array_equal(own.inputs[:, 0], images.astype(np.float32))
 
 
-def test_images_that_come_last_have_their_channels_before(tmp_path):
-    images = np.random.default_rng(0).random((22, 3, 8, 3))
-    own = saved(tmp_path, np.moveaxis(images, 0, 3), np.arange(22) % 2)
+def test_a_row_of_labels_is_one_for_each_image_even_if_the_first_axis_is_one(tmp_path):
+    for shape in ((1, 28, 28), (1, 50, 9), (1, 9)):
+        images = np.random.default_rng(0).random((22, *shape))
+        own = saved(tmp_path, np.moveaxis(images, 0, -1), np.arange(22) % 2)
+        expected = images if len(shape) == 3 else images[:, None]
+        np.testing.assert_array_equal(own.inputs, expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 32), (1, 28, 28), (2, 40, 40), (4, 16, 16), (3, 8, 9)])
+def test_the_sizes_tell_that_channels_are_first_wherever_samples_are(tmp_path, shape):
+    images = np.random.default_rng(0).random((22, *shape))
+    for x in (images, np.moveaxis(images, 0, 3)):
+        own = saved(tmp_path, x, np.arange(22)[:, None] % 2)
+        np.testing.assert_array_equal(own.inputs, images.astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 3), (8, 9, 7), (8, 8, 8)])
+def test_channels_that_cannot_be_told_are_before_samples_with_a_warning(tmp_path, shape):
+    images = np.random.default_rng(0).random((22, *shape))
+    with pytest.warns(DataWarning, match=r"own_train\.mat: .* the last axis is taken. .* \.npz"):
+        own = saved(tmp_path, np.moveaxis(images, 0, 3), np.arange(22) % 2)
     np.testing.assert_array_equal(own.inputs, np.moveaxis(images, 3, 1).astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 3), (8, 9, 7)])
+def test_channels_that_cannot_be_told_are_after_samples_with_a_warning(tmp_path, shape):
+    images = np.random.default_rng(0).random((22, *shape))
+    with pytest.warns(DataWarning, match=r"own_train\.mat: .* the first axis is taken. .* \.npz"):
+        own = saved(tmp_path, images, np.arange(22) % 2)
+    np.testing.assert_array_equal(own.inputs, images.astype(np.float32))
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_one_part_tells_where_the_samples_of_the_other_are(tmp_path, is_last):
+    images = np.random.default_rng(0).random((40, 32, 32, 3))
+    labels, place = np.arange(40) % 2, 3 if is_last else 0
+    test = np.moveaxis(images[:32], 0, place)
+    some = np.moveaxis(images[:20], 0, place)
+    for x, y, held, labels_of in ((some, 20, test, 32), (test, 32, some, 20)):
+        arrays = {"X": x, "y": labels[:y], "Xtest": held, "ytest": labels[:labels_of]}
+        savemat(tmp_path / "own.mat", arrays)
+        own = datasets.load("own", tmp_path)
+        expected = np.concatenate([images[:y], images[:labels_of]])
+        np.testing.assert_array_equal(own.inputs, np.moveaxis(expected, 3, 1).astype(np.float32))
 
 
 @pytest.mark.parametrize("shape", [(3, 8, 8, 3), (8, 9, 8), (32, 3, 32, 32)])

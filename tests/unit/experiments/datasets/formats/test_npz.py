@@ -163,7 +163,11 @@ def test_parts_of_an_archive_have_one_scale(tmp_path, write_npz):
 
 @pytest.mark.parametrize(
     ("sizes", "got"),
-    [([], "none"), ([(5, 4), (5, 4), (4, 4)], r"\(3, 4, 5\) and, of image 2, \(3, 4, 4\)")],
+    [
+        ([], "none$"),
+        ([(5, 4), (5, 4), (4, 4)], r"\(3, 4, 5\) and, of image 2, \(3, 4, 4\)$"),
+        ([(5, 4), (4, 5)], r"\(3, 4, 5\) and, of image 1, \(3, 5, 4\) when photographs are turned"),
+    ],
 )
 def test_jpeg_images_agree_in_shape(tmp_path, sizes, got):
     content = []

@@ -2,10 +2,11 @@
 
 import gzip
 
+import numpy as np
 import pytest
 
 from experiments import datasets
-from experiments.datasets import DataError
+from experiments.datasets import DataError, DataWarning
 from experiments.datasets.formats.tweets import word_numbers
 
 
@@ -54,8 +55,10 @@ def test_a_label_that_is_none(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("0\tann\tfine\n1\tbob\tbad\n", r"own\.tsv, line 1: must be .* with one tab, got more"),
-        ("0\tfine\n\n1\tan\tid\n", r"own\.tsv, line 3: must be label<TAB>text with one tab"),
+        ("0\tann\tfine\n1\tbob\tbad\n", r"own\.tsv, line 1: .* got 3 columns, as in 2 of 2 lines"),
+        ("0\tann\t\n1\tbob\tbad\r\n1\tid\n", r"line 2: .* got 3 columns, as in 2 of 3 lines"),
+        ("0\ta\tb\t1\n1\tc\td\t1\n", r"line 1: .* got 4 columns, as in 2 of 2 lines"),
+        ("0\t0.5\t\n1\t1e-3\t\n", r"label<TAB>text, got numbers alone; save a table as"),
         ("0\tfine\n\n3\tbad\n", r"own\.tsv, line 3: labels must be 0"),
         ("", r"own\.tsv holds no tweets"),
         ("0\tfine\n1\n", r"own\.tsv, line 2: must be label<TAB>text, got '1'"),
@@ -66,6 +69,28 @@ def test_lines_that_are_no_tweets(tmp_path, content, message):
     (tmp_path / "own.tsv").write_text(content)
     with pytest.raises(DataError, match=message):
         datasets.load("own", data_dir=tmp_path)
+
+
+def test_tabs_inside_texts_are_told_and_read_as_spaces(tmp_path):
+    (tmp_path / "own.tsv").write_text("0\tso sad\n1\tso\thappy\n0\tbad\n")
+    with pytest.warns(DataWarning, match=r"1 text of 3, first in line 2, holds tabs, which"):
+        tabs = datasets.load("own", tmp_path)
+    (tmp_path / "own.tsv").write_text("0\tso sad\n1\tso happy\n0\tbad\n")
+    np.testing.assert_array_equal(tabs.inputs, datasets.load("own", tmp_path).inputs)
+
+
+@pytest.mark.parametrize("end", ["\t", "\t\t", "\t\r"])
+def test_tabs_at_the_end_of_lines_are_left_out(tmp_path, end):
+    (tmp_path / "own.tsv").write_text(f"0\tso sad{end}\n1\tso happy\n0\tbad{end}\n", newline="")
+    assert datasets.load("own", tmp_path).targets.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz"])
+def test_tweets_of_sentiment140_are_known_to_hold_tabs(tmp_path, ending):
+    content = b"1\ta\ttab\n0\tand\tone\n"
+    path = tmp_path / f"sentiment140_100k{ending}"
+    path.write_bytes(gzip.compress(content) if ending.endswith(".gz") else content)
+    assert datasets.load(path).targets.tolist() == [1, 0]
 
 
 def test_a_mark_of_byte_order_is_left_out(tmp_path):
