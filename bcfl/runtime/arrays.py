@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import chain
 from numbers import Real
@@ -63,7 +62,7 @@ def _converted(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401
     is_list = isinstance(values, list | tuple)
     try:
         array = _of_list(values) if is_list else np.asarray(values)
-    except np.ma.MaskError:
+    except (np.ma.MaskError, UserWarning):  # of a masked entry, where warnings are errors
         check_dense(values, what, arrays_in(values, numbers=True))
         raise
     except ValueError:
@@ -80,9 +79,7 @@ def _converted(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401
 
 
 def _of_list(values: Sequence[Any]) -> NDArray[Any]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Warning: converting a masked element")
-        array = np.asarray(values)
+    array = np.asarray(values)
     if array.dtype.kind not in "US":
         return array
     objects = np.asarray(values, object)  # else a missing name becomes "nan"

@@ -95,8 +95,8 @@ def _matched(name: str, parts: Mapping[str, Dataset]) -> Mapping[str, Dataset]:
         raise DataError(
             f"dataset {name!r}: domains must have the same names of classes or labels in the same "
             "order, or classes with distinct names in all of them that are spelled alike, but "
-            f"{first_difference(named)}; dataclasses.replace(part, class_names=None) has them "
-            "matched by number"
+            f"{first_difference(named)}; give all the same by dataclasses.replace(part, "
+            "class_names=[...]), or have them matched by number by class_names=None"
         )
     union = tuple(dict.fromkeys(chain(*named.values())))
     lacking = {key: [one for one in union if one not in own] for key, own in named.items()}
