@@ -242,14 +242,14 @@ def channels_first(
 
 
 def _channel_axis(what: str, shape: tuple[int, ...]) -> Literal["first", "last"]:
-    first, last = _signs_of_channels(shape)
-    if first == last and len(set(shape)) > 1:
+    told = told_channels(shape)
+    if told is None and len(set(shape)) > 1:
         warn_of_data(
             f"{what}: samples of shape {shape} are read with their channels first, which the sizes "
             "do not tell; set channels='first' if that is meant, 'last' if they are last, or "
             "'none' if samples are no images (in an .npz file, an array of that name)"
         )
-    return "first" if first >= last else "last"
+    return told or "first"
 
 
 def told_channels(shape: tuple[int, ...]) -> Literal["first", "last"] | None:

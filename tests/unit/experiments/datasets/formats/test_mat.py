@@ -119,6 +119,12 @@ def test_channels_that_cannot_be_told_are_after_samples_with_a_warning(tmp_path,
     np.testing.assert_array_equal(own.inputs, images.astype(np.float32))
 
 
+def test_volumes_after_samples_are_as_in_the_file(tmp_path):
+    volumes = np.random.default_rng(0).random((22, 8, 8, 8))
+    own = saved(tmp_path, volumes, np.arange(22) % 2)
+    np.testing.assert_array_equal(own.inputs, volumes.astype(np.float32))
+
+
 @pytest.mark.parametrize("is_last", [True, False])
 def test_one_part_tells_where_the_samples_of_the_other_are(tmp_path, is_last):
     images = np.random.default_rng(0).random((40, 32, 32, 3))
