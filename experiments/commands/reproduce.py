@@ -234,7 +234,9 @@ def _show(screen: Console, table: PublishedTable, request: _Request) -> bool:
     from experiments.published import formats
     from experiments.published.comparison import compare, part_of
 
-    comparison = compare(table, request.scale, request.results, request.found, request.seeds)
+    comparison = compare(
+        table, request.scale, request.results, request.found, request.seeds, request.rows
+    )
     part = part_of(comparison, request.columns, request.rows)
     none = f"{table.name}: none of these columns has one of these rows"
     screen.print(formats.markdown(part) if part.lines else none, soft_wrap=True)

@@ -89,7 +89,7 @@ class Line:
         return self.row.of or self.row.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A table with our results at one scale.
 
@@ -99,6 +99,7 @@ class Comparison:
         lines: by column, then by row.
         missing: data that are not here, by column without results.
         is_part: whether lines were left out, and remarks on them are too.
+        left_out: number of results that are left out, see `compare`.
     """
 
     table: PublishedTable
@@ -106,6 +107,7 @@ class Comparison:
     lines: tuple[Line, ...]
     missing: Mapping[str, Sequence[str]]
     is_part: bool = False
+    left_out: int = 0
 
     @property
     def has_results(self) -> bool:
@@ -134,8 +136,12 @@ def compare(
     results: Results,
     found: Mapping[str, str],
     seeds: Sequence[int] | None = None,
+    rows: Sequence[str] = (),
 ) -> Comparison:
     """Set the results of a table beside its printed values.
+
+    Seeds that only some methods of a column have are left out, so that all means of a column are
+    over the same draws, unless no seed is common to all.
 
     Args:
         table: the published one.
@@ -143,24 +149,32 @@ def compare(
         results: ours.
         found: what is missing of each data set that is here, see `data_here`.
         seeds: other seeds than those of the scale.
+        rows: names of the rows or methods whose seeds must be common; empty for all.
     """
-    units = units_of(table, scale, seeds)
-    by_place: dict[tuple[str, str], dict[int, Result]] = {}
-    for unit in units:
+    every: dict[str, dict[str, dict[int, Result]]] = {}
+    for unit in units_of(table, scale, seeds):
         if (result := results.find(unit)) is not None:
-            by_place.setdefault((unit.column.name, unit.row.name), {})[unit.seed] = result
+            every.setdefault(unit.column.name, {}).setdefault(unit.row.name, {})[unit.seed] = result
+    asked = {unit.row.name for unit in units_of(table, scale, seeds, rows=rows)}
+    kept = {column: _of_common_seeds(of_rows, asked) for column, of_rows in every.items()}
     missing = {column.name: missing_data(table, column, found) for column in table.columns}
     lines = []
     for column in table.columns:
         for row in table.rows_of(column):
             variants = [
-                (variant, by_place.get((column.name, variant.name), {}))
+                (variant, kept.get(column.name, {}).get(variant.name, {}))
                 for variant in table.variants_of(row)
             ]
             lines.append(_line(table, column, _chosen(variants), missing[column.name]))
     measured = {line.column.name for line in lines if line.seeds}
     absent = {name: sets for name, sets in missing.items() if sets and name not in measured}
-    return Comparison(table, scale, _marked(lines), absent)
+    return Comparison(
+        table=table,
+        scale=scale,
+        lines=_marked(lines),
+        missing=absent,
+        left_out=_number(every, asked) - _number(kept, asked),
+    )
 
 
 def part_of(
@@ -226,6 +240,24 @@ def _plain(line: Line) -> dict[str, Any]:
         "metrics": cells,
         "errors": list(line.errors),
     }
+
+
+def _of_common_seeds(of_rows: Mapping[str, Found], asked: Collection[str]) -> dict[str, Found]:
+    """The results of a column with the seeds that all rows that are asked for have.
+
+    Those of all seeds, if no seed is common.
+    """
+    seeds = [set(found) for row, found in of_rows.items() if row in asked]
+    common = set.intersection(*seeds) if seeds else set()
+    return {
+        row: {seed: result for seed, result in found.items() if seed in common or not common}
+        for row, found in of_rows.items()
+    }
+
+
+def _number(results: Mapping[str, Mapping[str, Found]], rows: Collection[str]) -> int:
+    of_rows = (pair for column in results.values() for pair in column.items())
+    return sum(len(found) for row, found in of_rows if row in rows)
 
 
 def _chosen(variants: Sequence[tuple[Row, Found]]) -> tuple[Row, Found]:

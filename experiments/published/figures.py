@@ -131,8 +131,9 @@ def _kept(
 ) -> Curves:
     """Values over rounds, one curve for each seed, by metric, title of the panel and row."""
     curves: Curves = {}
+    compared = {(line.column.name, seed) for line in comparison.lines for seed in line.seeds}
     for unit in units_of(comparison.table, comparison.scale, seeds):
-        result = results.find(unit)
+        result = results.find(unit) if (unit.column.name, unit.seed) in compared else None
         title = unit.column.heading if figure.pooled else unit.column.title
         for metric in figure.metrics:
             if result is not None and (curve := result.curve(metric)):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bcfl.runtime import counted
 from experiments.config.variants import flattened
 from experiments.published.comparison import Cell, Comparison, Line, measured_table
 from experiments.published.data import Described, is_alike, remark
@@ -91,6 +92,11 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield from _on_faults(comparison)
     if any(cell.best for line in comparison.lines for cell in line.cells):
         yield BOLD
+    if comparison.left_out:
+        yield (
+            f"Left out: {counted(comparison.left_out, 'result')} with seeds that not all measured "
+            "methods of a column have; means of a column are over the same draws."
+        )
     yield from _on_data(comparison)
     yield from _on_missing(comparison)
     for line in comparison.lines:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.published import reading
+from experiments.published import figures, reading
 from experiments.published.carry_out import Machine, Reporter, carry_out
 from experiments.published.comparison import compare, part_of
 from experiments.published.figures import draw
@@ -371,15 +371,59 @@ def test_a_best_value_is_bold_where_seeds_can_tell(miniature, num_seeds, marked)
     assert ("No value is in bold" in paper_page([comparison], miniature)) != marked
 
 
-def test_no_best_value_is_marked_where_methods_have_other_seeds(miniature):
-    table, results = reading.load("tiny/1"), Results(miniature)
-    for unit in units_of(table, "small", range(7), ["label"]):
-        if unit.row.name != "FedAvg" or unit.seed < 6:
-            accuracy = 0.9 if unit.row.name == "FedAvg" else 0.5
+def with_seeds(folder, of_fedavg, of_ifca):
+    """A table whose methods have results with some seeds, accuracies of 50 % and the seed."""
+    table, results = reading.load("tiny/1"), Results(folder)
+    for unit in units_of(table, "small", range(9), ["label"]):
+        if unit.seed in (of_fedavg if unit.row.name == "FedAvg" else of_ifca):
             content = {"setting": unit.setting, "seconds": 1.0, "seed": unit.seed}
-            results.write(unit, content | {"metrics": {"accuracy": accuracy}})
-    lines = compare(table, "small", results, {"optdigits": ""}, range(7)).lines
-    assert not any(cell.best for line in lines for cell in line.cells)
+            scores = {"metrics": {"accuracy": 0.5 + unit.seed / 100}, "curves": {"accuracy": [0.5]}}
+            results.write(unit, content | scores)
+    return table, results
+
+
+@pytest.mark.parametrize(
+    ("of_fedavg", "of_ifca", "kept", "left_out"),
+    [
+        ([0, 1, 2], [1, 2, 3], ([1, 2], [1, 2]), 2),
+        ([0, 1, 2], [], ([0, 1, 2], []), 0),
+        ([0, 1], [2, 3], ([0, 1], [2, 3]), 0),
+    ],
+)
+def test_methods_are_compared_by_the_seeds_that_all_have(
+    miniature, of_fedavg, of_ifca, kept, left_out
+):
+    table, results = with_seeds(miniature, of_fedavg, of_ifca)
+    comparison = compare(table, "small", results, {"optdigits": ""}, range(9))
+    fedavg, ifca, *_ = comparison.lines
+    assert (list(fedavg.seeds), list(ifca.seeds)) == kept
+    assert fedavg.cells[0].values == pytest.approx([50 + seed for seed in kept[0]])
+    told = f"Left out: {left_out} results with seeds that not all measured methods" in markdown(
+        comparison
+    )
+    assert (comparison.left_out, told) == (left_out, left_out > 0)
+
+
+def test_rows_that_are_asked_for_are_shown_with_their_own_seeds(miniature):
+    table, results = with_seeds(miniature, [0, 1, 2], [1])
+    found = {"optdigits": ""}
+    comparison = compare(table, "small", results, found, range(9), ["FedAvg"])
+    assert (comparison.lines[0].seeds, comparison.left_out) == ((0, 1, 2), 0)
+    assert compare(table, "small", results, found, range(9)).lines[0].seeds == (1,)
+
+
+def test_curves_are_of_the_seeds_that_are_compared(miniature, monkeypatch):
+    table, results = with_seeds(miniature, [0, 1, 2], [1, 2, 3])
+    comparison = compare(table, "small", results, {"optdigits": ""}, range(9))
+    drawn, line = [], figures._line
+
+    def counted(axes, values, *rest):
+        drawn.append(len(values))
+        line(axes, values, *rest)
+
+    monkeypatch.setattr(figures, "_line", counted)
+    draw(comparison, results, miniature, range(9))
+    assert drawn == [2, 2]
 
 
 def test_a_comparison_keeps_the_order_of_its_table(miniature):
