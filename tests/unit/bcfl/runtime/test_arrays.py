@@ -1,0 +1,42 @@
+"""Values of any type as plain arrays."""
+
+import numpy as np
+import pytest
+import torch
+
+from bcfl.runtime import check_exact, plain_array, real_array
+
+ONE, OTHER = np.zeros(2, "u1"), np.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("values", "given"),
+    [
+        (ONE, [ONE]),
+        ([ONE, OTHER], [ONE, OTHER]),
+        ([[ONE], (OTHER,)], [ONE, OTHER]),
+        ([[0, 1], OTHER], [OTHER]),
+        ([[0, 1], [2, 3]], []),
+        ([np.float64(1), 2.0], []),
+        ([], []),
+    ],
+)
+def test_a_check_sees_the_arrays_in_nested_lists_before_they_are_joined(values, given):
+    seen = []
+    array = real_array(values, "x", check=seen.extend)
+    assert list(map(id, seen)) == list(map(id, given))
+    np.testing.assert_array_equal(array, np.asarray(values))
+
+
+def test_text_beside_missing_values_stays_apart_from_text():
+    assert plain_array(["a", float("nan")], "x").dtype == object
+    assert plain_array(["a", "nan"], "x").dtype.kind == "U"
+    assert plain_array(torch.ones(2, dtype=torch.bfloat16), "x").dtype == np.float32
+
+
+def test_whole_numbers_are_exact_by_their_odd_part():
+    check_exact(np.array([0, -(2**40), 2**24 * 3], np.int64), "x")
+    check_exact(np.array([2**63, 2**64 - 2**40], np.uint64), "x")
+    for rounded in (2**24 + 1, 2**64 - 2**39 + 1):
+        with pytest.raises(ValueError, match=rf"x that are whole numbers .* got {rounded};"):
+            check_exact(np.array([1, rounded], np.uint64), "x")
