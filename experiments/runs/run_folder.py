@@ -129,9 +129,14 @@ class RunFolder:
         """The first seed of the scenario with which a method has done a round."""
         return next(iter(self.rounds[method]))
 
+    @property
+    def seed_of_clients(self) -> int:
+        """The seed whose division of the samples is shown: the first of the first method."""
+        return self.first_seed(self.methods[0])
+
     @cached_property
     def clients(self) -> Partition | None:
-        """The clients with their samples, divided with the first seed of the first method.
+        """The clients with their samples, divided with `seed_of_clients`.
 
         None where the data are not at hand, or the run has no scenario.
         """
@@ -143,7 +148,7 @@ class RunFolder:
             experiment = self.experiment or Experiment(
                 scenario=read_plan(self.path).scenario, device="cpu"
             )
-            return experiment.partition(self.first_seed(self.methods[0]))
+            return experiment.partition(self.seed_of_clients)
         except (DataError, FolderError):
             return None
 

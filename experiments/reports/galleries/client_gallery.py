@@ -77,18 +77,13 @@ def _groups(run: RunFolder) -> Groups:
     return {}
 
 
-def _seed_of_data(run: RunFolder) -> int:
-    """The seed whose partition is shown: the first of the first method."""
-    return run.first_seed(run.methods[0])
-
-
 def _partition(run: RunFolder, stream: Stream) -> Picture | None:
     clients = run.clients
     if stream.concepts or (clients is not None and clients.concepts):
         return _stream(run, stream, clients)
     if clients is None:
         return None
-    groups, seed = [data.group for data in clients], _seed_of_data(run)
+    groups, seed = [data.group for data in clients], run.seed_of_clients
     known = clients.groups is not None
     look = (
         "Look for classes that the clients of a true group have in common. Rows of equal circles: "
@@ -111,7 +106,7 @@ def _partition(run: RunFolder, stream: Stream) -> Picture | None:
 def _stream(run: RunFolder, stream: Stream, clients: Partition | None) -> Picture:
     """Samples and concepts of the clients of a stream; concepts alone where data are missing."""
     known = stream.concepts if clients is None else clients.concepts
-    counts, seed = None, _seed_of_data(run)
+    counts, seed = None, run.seed_of_clients
     look = (
         "Look for rows that differ: there, all clients change their concept."
         if len(set(known.values())) == 1
