@@ -212,7 +212,7 @@ def _check_joinable(name: str, parts: Mapping[str, Dataset]) -> None:
         (part.input_shape, part.num_outputs, part.label_sets is None) for part in parts.values()
     }
     if len(kinds) != 1:
-        shown = "; ".join(f"{key} {_shapes(part)}" for key, part in parts.items())
+        shown = "; ".join(f"{key}: {_shapes(part)}" for key, part in parts.items())
         mixed = len({part.label_sets is None for part in parts.values()}) > 1
         hint = (
             "; for rows of 0 and 1 that are all one-hot, dataclasses.replace(part, "

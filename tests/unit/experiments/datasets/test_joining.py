@@ -100,7 +100,9 @@ def test_names_that_cannot_be_matched_are_refused(parts, message, names):
 
 def test_classes_beside_labels_are_told_apart_and_become_labels():
     parts = {"a": own(ROWS), "b": own([[0, 1], [1, 0]])}
-    message = r"a inputs \(2,\), 2 labels, any number for a sample; b inputs \(2,\), 2 classes; for"
+    message = (
+        r"a: inputs \(2,\), 2 labels, any number for a sample; b: inputs \(2,\), 2 classes; for"
+    )
     with pytest.raises(DataError, match=message):
         datasets.joined("both", parts)
     parts["b"] = replace(parts["b"], label_sets=np.eye(parts["b"].num_classes, dtype=bool))
