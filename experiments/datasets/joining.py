@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
@@ -16,7 +17,10 @@ from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, first_difference
 
 SHOWN = 5
-"""Classes of a domain that a warning names."""
+"""Classes of a domain that a message names."""
+RENAMED = "dataclasses.replace(part, class_names=[...])"
+NUMBERED = re.compile(r"(\d+)[\W_]+([^\W\d_].*)", re.DOTALL)
+"""A number in front of a name, such as `0 - zero`, and the rest of it."""
 
 
 def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
@@ -24,8 +28,9 @@ def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
 
     Writers of one domain are none of another, and get numbers of their own. Where all domains have
     `class_names`, classes are matched by them: they are those of the first domain, and then those
-    that only later ones have, of which a warning tells. Classes of domains without names are
-    matched by number. A warning tells of domains that may be of several scales.
+    that only later ones have, of which a warning tells. Labels, of which samples have any number,
+    may be in another order, but must be the same. Classes of domains without names are matched by
+    number. A warning tells of domains that may be of several scales.
 
     Args:
         name: name of the data set.
@@ -33,9 +38,9 @@ def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
 
     Raises:
         DataError: there is no domain, they differ in input shape or number of classes or labels,
-            one has domains of its own, some have writers and others have not, or names of classes
-            differ where some domains have none, where samples have any number of labels, where two
-            domains share no name, or in case or blanks alone.
+            one has domains of its own, some have writers and others have not, names of classes
+            differ where some domains have none, a domain has a name twice, or names of two domains
+            differ in case, blanks or a number in front alone.
     """
     _check_mapping(name, parts)
     parts = _matched(name, parts)
@@ -85,49 +90,112 @@ def _check_mapping(name: str, parts: object) -> None:
 
 
 def _matched(name: str, parts: Mapping[str, Dataset]) -> Mapping[str, Dataset]:
-    """The parts with the same names of classes, where they have names."""
+    """The parts with the same names of classes, or of labels, where they have names."""
     named = {key: part.class_names for key, part in parts.items() if part.class_names is not None}
-    if len(set(named.values())) <= 1:
+    kinds = {part.label_sets is None for part in parts.values()}
+    if len(set(named.values())) <= 1 or len(kinds) > 1:
         return parts
-    repeated = any(len(set(names)) < len(names) for names in named.values())
-    rows = any(part.label_sets is not None for part in parts.values())
-    if len(named) < len(parts) or repeated or rows or _are_spelled_differently(named.values()):
-        raise DataError(
-            f"dataset {name!r}: domains must have the same names of classes or labels in the same "
-            "order, or classes with distinct names in all of them that are spelled alike, but "
-            f"{first_difference(named)}; give all the same by dataclasses.replace(part, "
-            "class_names=[...]), or have them matched by number by class_names=None"
-        )
     union = tuple(dict.fromkeys(chain(*named.values())))
     lacking = {key: [one for one in union if one not in own] for key, own in named.items()}
-    if any(lacking.values()):
-        shown = "; ".join(
-            f"{key} lacks {', '.join(few[:SHOWN])}" for key, few in lacking.items() if few
-        )
+    lacking = {key: few for key, few in lacking.items() if few}
+    bare = [key for key in parts if key not in named]
+    problem = _problem_of_names(named, bare, lacking if kinds == {False} else {})
+    if problem:
+        raise DataError(f"dataset {name!r}: {problem}")
+    if lacking:
         warn_of_data(
             f"dataset {name!r}: domains differ in their classes, which are matched by name to "
-            f"{len(union)} in all: {shown}"
+            f"{len(union)} in all: {_in_words(lacking)}; where two names are of one class, make "
+            f"them equal by {RENAMED}"
         )
-    return {
-        key: replace(
-            part,
-            targets=np.array([union.index(one) for one in named[key]])[part.targets],
-            num_classes=len(union),
-            class_names=union,
+    return {key: _numbered(part, named[key], union) for key, part in parts.items()}
+
+
+def _numbered(part: Dataset, own: Sequence[str], union: tuple[str, ...]) -> Dataset:
+    """A part whose classes, or labels, are numbered by these names."""
+    if part.label_sets is not None:
+        sets = part.label_sets[:, [own.index(one) for one in union]]
+        return replace(part, label_sets=sets, class_names=union)
+    targets = np.array([union.index(one) for one in own])[part.targets]
+    return replace(part, targets=targets, num_classes=len(union), class_names=union)
+
+
+def _problem_of_names(
+    named: Mapping[str, Sequence[str]], bare: Sequence[str], lacking: Mapping[str, Sequence[str]]
+) -> str:
+    """Why classes cannot be matched by their names, in words; empty if they can.
+
+    Args:
+        named: names by domain, not all of which are equal.
+        bare: domains without names.
+        lacking: names that a domain lacks of those of others, of labels alone.
+    """
+    if bare:
+        return (
+            f"{', '.join(bare)} {'has' if len(bare) == 1 else 'have'} no names of classes, by "
+            "which those of others are matched, as these are not the same in the same order: "
+            f"{first_difference(named)}; {RENAMED} gives names"
         )
-        for key, part in parts.items()
+    for key, own in named.items():
+        twice = next((one for one in own if own.count(one) > 1), None)
+        if twice is not None:
+            return f"{key} has several classes called {twice!r}; give them names by {RENAMED}"
+    for (key, own), (other, others) in combinations(named.items(), 2):
+        pair = _alike(own, others)
+        if pair is not None:
+            return (
+                f"{pair[0]!r} in {key} and {pair[1]!r} in {other} differ in case, blanks or a "
+                f"number in front alone; make them equal if they are one class, or else differ in "
+                f"more, by {RENAMED}"
+            )
+    if lacking:
+        return (
+            "samples of any number of labels must have the same labels in all domains, but "
+            f"{_in_words(lacking)}; make columns of 0 and 1 for all of them"
+        )
+    return ""
+
+
+def _in_words(lacking: Mapping[str, Sequence[str]]) -> str:
+    """Such as `a lacks cat, dog; b lacks fox`."""
+    shown = {key: [*few[:SHOWN], *["..."] * (len(few) > SHOWN)] for key, few in lacking.items()}
+    return "; ".join(f"{key} lacks {', '.join(few)}" for key, few in shown.items())
+
+
+def _alike(own: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
+    """The first names of two domains that seem to be of one class, but differ in spelling."""
+    mine, theirs = _spellings(own), _spellings(others)
+    for name in others:
+        mine.pop(name, None)
+    for name in own:
+        theirs.pop(name, None)
+    found = {
+        (place, form): name
+        for name, (whole, number, rest) in theirs.items()
+        for place, form in enumerate((rest, number, whole))
     }
+    for name, (whole, number, rest) in mine.items():
+        for form in enumerate((rest, whole, number)):
+            if form in found:
+                return name, found[form]
+    return None
 
 
-def _are_spelled_differently(names_of: Iterable[Sequence[str]]) -> bool:
-    """Whether two domains share no name of a class, or have names that differ in case or blanks."""
-    for one, other in combinations(map(set, names_of), 2):
-        if not one & other or set(map(_spelled, one - other)) & set(map(_spelled, other - one)):
-            return True
-    return False
+def _spellings(names: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    """Of each name the whole, the number in front, and the rest, all without case and blanks.
+
+    A number belongs to the name unless all have one, and names without it are distinct.
+    """
+    wholes = [_plain(name) for name in names]
+    found = [NUMBERED.fullmatch(name.strip()) for name in names]
+    rests = [_plain(one[2]) for one in found if one]
+    if len(set(rests)) < len(names):
+        return {name: (whole, "", whole) for name, whole in zip(names, wholes, strict=True)}
+    numbers = [one[1] for one in found if one]
+    return dict(zip(names, zip(wholes, numbers, rests, strict=True), strict=True))
 
 
-def _spelled(name: str) -> str:
+def _plain(name: str) -> str:
     """A name in lower case, without blanks or the underscores in their place."""
     return "".join(name.replace("_", " ").split()).casefold()
 
@@ -144,10 +212,15 @@ def _check_joinable(name: str, parts: Mapping[str, Dataset]) -> None:
         (part.input_shape, part.num_outputs, part.label_sets is None) for part in parts.values()
     }
     if len(kinds) != 1:
-        shown = ", ".join(f"{key} {part!r}" for key, part in parts.items())
+        shown = "; ".join(f"{key}: {_shapes(part)}" for key, part in parts.items())
+        mixed = len({part.label_sets is None for part in parts.values()}) > 1
+        hint = (
+            "; for rows of 0 and 1 that are all one-hot, dataclasses.replace(part, "
+            "label_sets=numpy.eye(part.num_classes, dtype=bool)) makes labels of classes"
+        )
         raise DataError(
             f"dataset {name!r}: domains must agree in input shape and number of classes or labels, "
-            f"got {shown}"
+            f"got {shown}{hint * mixed}"
         )
     without = [key for key, part in parts.items() if part.writers is None]
     if 0 < len(without) < len(parts):
@@ -155,6 +228,11 @@ def _check_joinable(name: str, parts: Mapping[str, Dataset]) -> None:
             f"dataset {name!r}: all domains must have writers, or none, got none of "
             f"{', '.join(without)}; dataclasses.replace(part, writers=None) leaves them out"
         )
+
+
+def _shapes(part: Dataset) -> str:
+    kind = "classes" if part.label_sets is None else "labels, any number for a sample"
+    return f"inputs {part.input_shape}, {part.num_outputs} {kind}"
 
 
 def _warn_of_scales(name: str, parts: Mapping[str, Dataset]) -> None:

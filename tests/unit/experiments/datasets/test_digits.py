@@ -242,7 +242,7 @@ def test_data_sets_that_cannot_be_joined():
         r"at least one, got none": {},
         r"writers, or none, got none of b; dataclasses\.replace": {"a": wrote, "b": plain},
         r"domain 'a' has domains of its own, x, y; join these": {"a": inner, "b": plain},
-        r"agree in input shape and number of classes or labels, got a Dataset": {
+        r"agree in input shape and number of classes or labels, got a: inputs": {
             "a": plain,
             "b": own(np.array([[0, 1], [1, 1]])),
         },
