@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bcfl.data.frames import check_columns, in_order
 from bcfl.data.reading import (
+    ARRAYS,
     Reader,
     Samples,
     check_split,
@@ -98,7 +99,7 @@ def samples_and_columns(
     part, join = ("batch", np.concatenate) if is_loader(source) else ("sample", np.stack)
     reader = Reader(kind_of(source), part)
     items = source if part == "batch" else source.samples
-    hint = "; arrays: ClientData.from_arrays" * _are_arrays(source)
+    hint = ARRAYS * _are_arrays(source)
     pairs = (_pair(reader, index, item, hint) for index, item in reader.each(items))
     x, y = zip(*pairs, strict=True)
     return _joined(x, join, check), _joined(y, join), ()
@@ -112,7 +113,7 @@ def _has_columns(source: Any) -> bool:  # noqa: ANN401
 
 def _are_arrays(source: Any) -> bool:  # noqa: ANN401
     """Whether a source seems to be arrays, or a pair of them, in place of samples."""
-    if kind_of(source) not in ("tuple", "list", "ndarray"):
+    if kind_of(source) not in ("tuple", "list", "ndarray", "Tensor"):
         return False
     first = source[0]
     return not isinstance(first, tuple | list) or (len(source) == 2 and len(first) != 2)
