@@ -14,8 +14,6 @@ from experiments.datasets.arrays import OPTIONS, Reading, seem_last
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options, first_difference
 from experiments.datasets.labels import writer_numbers
-from experiments.datasets.parts import Pair
-from experiments.datasets.sample_types import check_one_type
 from experiments.datasets.splits import names_of_parts, with_test
 
 if TYPE_CHECKING:
@@ -195,7 +193,7 @@ def _of_columns(
     dataset: Any,  # noqa: ANN401
     inputs: str | Sequence[str] | None,
     targets: str | None,
-) -> tuple[Pair, tuple[str, ...] | None]:
+) -> tuple[tuple[Any, Any], tuple[str, ...] | None]:
     """Inputs and labels of a split, and the names of its classes."""
     from bcfl.data import column_names, samples_of, target_column
 
@@ -203,7 +201,7 @@ def _of_columns(
         columns = column_names(dataset)
         x = _usual_inputs(columns) if inputs is None else inputs
         y = target_column(targets, columns)
-        pair = samples_of(dataset, x, y, check_one_type)
+        pair = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     features = getattr(dataset, "features", None)
@@ -291,7 +289,7 @@ def _instead(source: object) -> str:
     )
 
 
-def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
+def _pairs(what: str, dataset: Any) -> tuple[Any, Any]:  # noqa: ANN401
     """Inputs and labels of a torch data set, the first two parts of each sample."""
     from bcfl.data import Samples, opened, samples_of
 
@@ -305,7 +303,7 @@ def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
             source = replace(source, samples=first)
         elif not hasattr(source, "column_names"):
             raise TypeError(f"data must be samples of a torch data set, {_instead(source)}")
-        found, labels = samples_of(source, check=check_one_type)
+        found, labels = samples_of(source)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     if has_more:
