@@ -5,7 +5,7 @@ Data sets and their partitions among clients are in `experiments`.
 
 from bcfl.data.clients import ClientData
 from bcfl.data.frames import named_columns, ordered_columns, without_frame
-from bcfl.data.images import pixels_of
+from bcfl.data.images import holds_images, pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
 from bcfl.data.sources import column_names, samples_of, target_column
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
@@ -20,6 +20,7 @@ __all__ = [
     "View",
     "at_step",
     "column_names",
+    "holds_images",
     "named_columns",
     "num_steps",
     "ordered_columns",

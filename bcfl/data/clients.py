@@ -218,7 +218,8 @@ class ClientData:
             train: training samples.
             test: test samples, if any.
             inputs: of data sets with columns, that of the inputs, or several; columns of numbers
-                become one axis. By default all but that of the targets.
+                become one axis. By default all but that of the targets, and but others whose name
+                is usual for targets, of which a warning tells.
             targets: of data sets with columns, that of the targets; by default the only one among
                 `label`, `labels`, `target` and `targets`, or, without these, `y` and `fine_label`.
             group: true group, used for analysis only.

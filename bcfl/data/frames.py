@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from bcfl.data.images import with_pixels
 from bcfl.runtime.arrays import real_array
 from bcfl.runtime.numbers import check_finite
 
 
-def check_columns(columns: Iterable[tuple[object, NDArray[Any]]]) -> None:
+def check_columns(columns: Iterable[tuple[object, ArrayLike]]) -> None:
     """Check columns of inputs, each by its name.
 
     Args:
@@ -49,20 +50,22 @@ def are_numbered(names: Sequence[Any]) -> bool:
 
 
 def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - as above
-    """Inputs, of a data frame the (samples, columns) array of its columns.
+    """Inputs, of a data frame the (samples, columns) array of its columns; images as pixels.
 
     Args:
-        values: inputs; if they are no data frame, they are returned.
+        values: inputs; if they are neither a data frame nor a list of images of Pillow, they are
+            returned.
         columns: names in the order of the array; by default all in the order of the frame. Columns
             that are only numbered, here or there, are taken in their order.
 
     Raises:
         TypeError: a column does not hold real numbers.
-        ValueError: a column is not finite, or the names are others than these.
+        ValueError: a column is not finite, the names are others than these, or an image has more
+            than 8 bits in each channel of a colour.
     """
     values = ordered_columns(values, columns, "inputs")
     if not hasattr(values, "columns") or not hasattr(values, "iloc") or not len(values.columns):
-        return values
+        return with_pixels(values)
     arrays = [np.asarray(values.iloc[:, index]) for index in range(len(values.columns))]
     check_columns(zip(values.columns, arrays, strict=True))
     return np.stack(arrays, axis=1)

@@ -2,20 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import warn_of_data
+from bcfl.runtime import arrays_in, warn_of_data
 
 GREY = ("1", "L", "LA")
+"""Modes in Pillow of grey images of at most 8 bits."""
 DEEP = ("I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 """Modes in Pillow of grey images of more than 8 bits."""
 SIXTEEN_BITS = ("PNG", "PPM")
 """Formats in Pillow whose deepest grey has 16 bits."""
 BITS_OF_TIFF = 258
 """Tag of a TIFF file with the bits of each channel."""
+
+
+def is_image(value: object) -> bool:
+    """Whether it is an image of Pillow, or its type."""
+    return hasattr(value, "getbands")
+
+
+def holds_images(values: Any) -> bool:  # noqa: ANN401 - of any library
+    """Whether there are images of Pillow in nested lists.
+
+    Args:
+        values: inputs of all samples.
+    """
+    return isinstance(values, list | tuple) and any(
+        map(is_image, set(map(type, arrays_in(values))))
+    )
+
+
+def with_pixels(values: Any) -> Any:  # noqa: ANN401 - of any library
+    """Nested lists with the pixels of the images of Pillow in them; anything else as it is.
+
+    Args:
+        values: inputs of all samples.
+
+    Raises:
+        ValueError: see `pixels_of`.
+    """
+    return _pixels(values) if holds_images(values) else values
+
+
+def _pixels(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, list | tuple):
+        return coloured([_pixels(one) for one in value])
+    return pixels_of(value) if is_image(value) else value
+
+
+def coloured(images: Sequence[Any]) -> Sequence[Any]:
+    """Images with three equal channels in place of one, where others have three.
+
+    Args:
+        images: arrays (channels, height, width); where some are others, all are left as they are.
+    """
+    shapes = {np.shape(one) for one in images}
+    if len(shapes) != 2 or {shape[:-2] for shape in shapes} != {(1,), (3,)}:
+        return images
+    return [np.repeat(one, 3 // len(one), axis=0) for one in images]
 
 
 def pixels_of(image: Any) -> NDArray[Any]:  # noqa: ANN401 - Pillow may not be installed

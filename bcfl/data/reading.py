@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bcfl.data.images import pixels_of
-from bcfl.runtime.arrays import is_masked, plain_tensor
+from bcfl.data.images import is_image, pixels_of
+from bcfl.runtime.arrays import dense_array, plain_tensor
 from bcfl.runtime.suggestions import described
 
 Result = TypeVar("Result")
@@ -176,7 +176,7 @@ def _read(source: Any, index: int) -> Any:  # noqa: ANN401
 
 
 def _closed(value: Any) -> Any:  # noqa: ANN401
-    return sample_array(value) if _is_image(value) else value
+    return sample_array(value) if is_image(value) else value
 
 
 def sample_array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays, images
@@ -189,17 +189,16 @@ def sample_array(sample: Any) -> NDArray[Any]:  # noqa: ANN401 - tensors, arrays
         TypeError: it is a tensor that has no plain values, or it is masked.
         ValueError: it is an image that Pillow does not read in full.
     """
-    if _is_image(sample):
+    if is_image(sample):
         return pixels_of(sample)
     if isinstance(sample, Tensor):
         return np.asarray(plain_tensor(sample, "samples").numpy())
-    if is_masked(sample):
-        raise TypeError("it must not be masked; fill such entries, or leave their samples out")
-    return np.asarray(sample)
-
-
-def _is_image(value: Any) -> bool:  # noqa: ANN401
-    return hasattr(value, "getbands")
+    try:
+        return dense_array(sample)
+    except np.ma.MaskError:
+        raise TypeError(
+            "it must not be masked; fill such entries, or leave their samples out"
+        ) from None
 
 
 def kind_of(source: Any) -> str:  # noqa: ANN401

@@ -6,12 +6,14 @@ A torch data set or data loader, a data set of Hugging Face, or a data frame of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bcfl.data.frames import check_columns, in_order
+from bcfl.data.images import coloured
 from bcfl.data.reading import (
     Reader,
     Samples,
@@ -25,31 +27,30 @@ from bcfl.data.reading import (
     sample_array,
     without_names,
 )
-from bcfl.runtime.arrays import Check
+from bcfl.runtime.arrays import AS_ROWS
 from bcfl.runtime.numbers import check_present
 from bcfl.runtime.suggestions import described
+from bcfl.runtime.user_code import warn_of_data
 
 TARGETS = ("label", "labels", "target", "targets"), ("y", "fine_label")
 """Usual columns of targets; the last ones only where there is none of the first."""
 Columns = str | Sequence[str] | None
+Rows = NDArray[Any] | Sequence[NDArray[Any]]
+"""Values of all samples; a list where arrays of samples differ in the type of their numbers."""
 
 
 def samples_of(
     source: Any,  # noqa: ANN401 - of libraries that may not be installed
     inputs: Columns = None,
     targets: str | None = None,
-    check: Check | None = None,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[Rows, Rows]:
     """Inputs and targets of all samples of a source, in its order.
 
     Args:
         source: a map-style torch data set of pairs or of mappings by name, a data loader of batches
             of pairs, or a data set or data frame with columns.
-        inputs: column of the inputs, or several; columns of numbers become one axis. By default all
-            but that of the targets.
-        targets: column of the targets; by default the only one among `label`, `labels`, `target`
-            and `targets`, or, without these, `y` and `fine_label`.
-        check: called with the inputs of all samples, as a list of arrays, which may raise an error.
+        inputs: see `bcfl.ClientData.from_dataset`.
+        targets: see `bcfl.ClientData.from_dataset`.
 
     Raises:
         TypeError: the source is none of these, has no length, so that it might have no end, or its
@@ -57,7 +58,7 @@ def samples_of(
         ValueError: there is no sample or no such column, samples differ in shape, or code of the
             source raised an error of any kind at a sample, which is then named and the cause.
     """
-    x, y, _ = samples_and_columns(source, inputs, targets, check=check)
+    x, y, _ = samples_and_columns(source, inputs, targets)
     return x, y
 
 
@@ -66,8 +67,7 @@ def samples_and_columns(
     inputs: Columns = None,
     targets: str | None = None,
     like: Sequence[Any] = (),
-    check: Check | None = None,
-) -> tuple[NDArray[Any], NDArray[Any], tuple[Any, ...]]:
+) -> tuple[Rows, Rows, tuple[Any, ...]]:
     """Inputs and targets as of `samples_of`, and the names of the columns of the inputs.
 
     Args:
@@ -75,7 +75,6 @@ def samples_and_columns(
         inputs: see `samples_of`.
         targets: see `samples_of`.
         like: columns of the training samples, whose order those of the inputs get.
-        check: see `samples_of`.
 
     Returns:
         Inputs, targets, and names; of a source without columns none.
@@ -89,19 +88,30 @@ def samples_and_columns(
     if _has_columns(source):
         names = column_names(source)
         target = target_column(targets, names)
-        columns: Sequence[Any] = _inputs(names, target, inputs)
+        columns: Sequence[Any] = _inputs(names, target, inputs, is_first=not like)
         columns = in_order(columns, like, "data") if like else columns
-        return *_of_columns(source, columns, target, check), tuple(columns)
+        return *_of_columns(source, columns, target), tuple(columns)
     if by_name:
         raise without_names(source)
     length_of(source)
-    part, join = ("batch", np.concatenate) if is_loader(source) else ("sample", np.stack)
+    part, items = ("batch", source) if is_loader(source) else ("sample", source.samples)
     reader = Reader(kind_of(source), part)
-    items = source if part == "batch" else source.samples
     hint = "; arrays: ClientData.from_arrays" * _are_arrays(source)
     pairs = (_pair(reader, index, item, hint) for index, item in reader.each(items))
-    x, y = zip(*pairs, strict=True)
-    return _joined(x, join, check), _joined(y, join), ()
+    x, y = zip(*(chain.from_iterable(map(_rows, pairs)) if part == "batch" else pairs), strict=True)
+    return _joined(x), _joined(y, "targets"), ()
+
+
+def _rows(batch: tuple[NDArray[Any], NDArray[Any]]) -> Iterable[tuple[Any, Any]]:
+    """Pairs of the samples of a batch; a loader without batches gives one sample each."""
+    x, y = batch
+    if not y.ndim:
+        return (batch,)
+    if x.shape[:1] != y.shape[:1]:
+        raise ValueError(
+            f"batches must have one row per sample, got inputs {x.shape} and targets {y.shape}"
+        )
+    return zip(x, y, strict=True)
 
 
 def _has_columns(source: Any) -> bool:  # noqa: ANN401
@@ -139,39 +149,36 @@ def _pair(
     return reader.at(index, sample_array, sample[0]), reader.at(index, sample_array, sample[1])
 
 
-def _joined(
-    arrays: Sequence[NDArray[Any]],
-    join: Any,  # noqa: ANN401
-    check: Check | None = None,
-) -> NDArray[Any]:
-    shapes = sorted({array.shape[join is np.concatenate :] for array in arrays})
+def _joined(arrays: Sequence[NDArray[Any]], what: str = "samples") -> Rows:
+    arrays = coloured(arrays)
+    shapes = sorted({array.shape for array in arrays})
     if len(shapes) > 1:
         scalars = [array.item() if array.ndim == 0 else 0 for array in arrays]
-        check_present(np.array(scalars, object), "samples")
-        raise ValueError(f"samples must agree in shape, got {shapes[:3]}; pad or crop them before")
-    if check is not None:
-        check(arrays)
+        check_present(np.array(scalars, object), what)
+        are_rows = what == "targets" and all(len(shape) == 1 for shape in shapes)
+        remedy = AS_ROWS if are_rows else "; pad or crop them before"
+        raise ValueError(f"{what} must agree in shape, got {shapes[:3]}{remedy}")
+    if arrays[0].ndim and len({array.dtype for array in arrays}) > 1:
+        return arrays
     if len({array.dtype.kind in "US" for array in arrays}) > 1:
         arrays = [array.astype(object) for array in arrays]  # else missing text becomes "nan"
-    joined: NDArray[Any] = join(arrays)
-    return joined
+    return np.stack(arrays)
 
 
 def _of_columns(
     source: Any,  # noqa: ANN401
     columns: Sequence[Any],
     target: str,
-    check: Check | None,
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    x = [_column(source, name, check) for name in columns]
+) -> tuple[Rows, Rows]:
+    x = [_column(source, name) for name in columns]
     check_columns(zip(columns, x, strict=True))
-    is_array = len(x) == 1 and x[0].ndim > 1
-    if not is_array and any(values.ndim > 1 for values in x):
-        shapes = {name: values.shape[1:] for name, values in zip(columns, x, strict=True)}
+    shapes = {name: np.shape(values[0]) for name, values in zip(columns, x, strict=True)}
+    is_array = len(x) == 1 and any(shapes.values())
+    if not is_array and any(shapes.values()):
         raise ValueError(
             f"inputs must be one column of arrays or several of numbers, got samples of {shapes}"
         )
-    return (x[0] if is_array else np.stack(x, axis=1)), _column(source, target)
+    return (x[0] if is_array else np.stack(x, axis=1)), _column(source, target, "targets")
 
 
 def target_column(targets: str | None, names: Sequence[str]) -> str:
@@ -203,10 +210,16 @@ def target_column(targets: str | None, names: Sequence[str]) -> str:
     return targets
 
 
-def _inputs(names: list[str], target: str, inputs: Columns) -> list[str]:
-    """Columns of the inputs; all others than that of the targets where none are named."""
+def _inputs(names: list[str], target: str, inputs: Columns, is_first: bool) -> list[str]:
+    """Columns of the inputs; where none are named, all but those that are usual for targets."""
     if inputs is None:
-        chosen: list[Any] = [name for name in names if name != target]
+        chosen: list[Any] = [name for name in names if name not in (target, *chain(*TARGETS))]
+        left_out = [name for name in names if name != target and name not in chosen]
+        if left_out and is_first:
+            warn_of_data(
+                f"columns {left_out} are left out of the inputs, as they may hold targets as "
+                f"{target!r} does; name those of the inputs if not, inputs={chosen + left_out}"
+            )
     else:
         one = isinstance(inputs, str) or not isinstance(inputs, Iterable)
         chosen = [inputs] if one else list(inputs)
@@ -217,8 +230,8 @@ def _inputs(names: list[str], target: str, inputs: Columns) -> list[str]:
             raise ValueError(
                 f"inputs must not hold the column of the targets, {target!r}, got {chosen}"
             )
-        if not chosen:
-            raise ValueError(f"inputs must name at least one column, some of {names}, got none")
+    if not chosen:
+        raise ValueError(f"inputs must name at least one column, some of {names}, got none")
     repeated = sorted({str(name) for name in chosen if [*names, *chosen].count(name) > 2})
     if repeated:
         raise ValueError(f"columns of inputs must have names of their own, got {repeated} twice")
@@ -247,8 +260,8 @@ def column_names(source: Any) -> list[str]:  # noqa: ANN401
 def _column(
     source: Any,  # noqa: ANN401
     name: str,
-    check: Check | None = None,
-) -> NDArray[Any]:
+    what: str = "samples",
+) -> Rows:
     """The values of a column; images of Hugging Face as Pillow or torch give them."""
     reader = Reader(kind_of(source))
     if _is_transformed(source):
@@ -262,7 +275,7 @@ def _column(
         reader = Reader(reader.kind, f"column {name!r}, sample")
         numbered = reader.each(whole)
     arrays = [reader.at(index, sample_array, value) for index, value in numbered]
-    return _joined(arrays, np.stack, check)
+    return _joined(arrays, what)
 
 
 def _named(sample: Any, name: str, index: int) -> Any:  # noqa: ANN401

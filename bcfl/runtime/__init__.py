@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bcfl.runtime.arrays import plain_array, real_array
+    from bcfl.runtime.arrays import arrays_in, plain_array, real_array
     from bcfl.runtime.devices import device_named, limited_threads
     from bcfl.runtime.folders import (
         FEDERATIONS,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
-    "arrays": ("plain_array", "real_array"),
+    "arrays": ("arrays_in", "plain_array", "real_array"),
     "devices": ("device_named", "limited_threads"),
     "folders": (
         "FEDERATIONS",
@@ -74,6 +74,7 @@ __all__ = [
     "BusyError",
     "DataWarning",
     "MethodFiles",
+    "arrays_in",
     "as_given",
     "as_path",
     "as_whole",

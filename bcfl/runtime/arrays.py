@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -22,24 +23,22 @@ AS_COLUMNS = (
     "`[[value == one for one in categories] for value in values]`"
 )
 """What to do about text among inputs."""
+AS_ROWS = (
+    "; labels of which a sample may have several become a row of 0 and 1 each, by one list "
+    "`labels` of all of them: `[one in own for one in labels]` in place of the labels `own` of a "
+    "sample"
+)
+"""What to do about labels of samples that differ in their number."""
 FROM_TEXT = "; numbers that are text become numbers by `.astype(float)`"
 """What to do about text that numbers can be read from."""
 
-Check = Callable[[Sequence[Any]], None]
-"""A check of the arrays, tensors and images in a list, before they are one array."""
 
-
-def plain_array(
-    values: Any,  # noqa: ANN401 - of any library
-    what: str,
-    check: Check | None = None,
-) -> NDArray[Any]:
+def plain_array(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of any library
     """Values of any type as an array of numpy, which may share their memory.
 
     Args:
         values: an array, tensor or nested list; text beside other values in it becomes objects.
         what: name of the values, for errors.
-        check: called with the arrays, tensors and images in a nested list.
 
     Returns:
         The array, in the byte order of this machine.
@@ -49,37 +48,48 @@ def plain_array(
     """
     if isinstance(values, Tensor):
         values = plain_tensor(values, what).numpy()
-    found = arrays_in(values)
-    check_dense(values, what, found)
-    if check is not None:
-        check(found)
+    _check_sparse(values, what)
     array = _converted(values, what)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _converted(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401
     """Values as an array, in which single masked entries of lists are looked for."""
-    is_list = isinstance(values, list | tuple)
     try:
-        array = _of_list(values) if is_list else np.asarray(values)
-    except (np.ma.MaskError, UserWarning):  # of a masked entry, where warnings are errors
-        check_dense(values, what, arrays_in(values, numbers=True))
-        raise
+        return dense_array(values)
+    except np.ma.MaskError:
+        raise _of_masked(values, what) from None
     except ValueError:
         ragged = isinstance(values, Sequence | np.ndarray)
+        remedy = AS_ROWS * (ragged and what in ("labels", "targets"))
         raise TypeError(
             f"{what} must be an array of numbers, of samples that agree in shape, got a "
-            f"{type(values).__name__}{' whose parts differ in shape' * ragged}"
+            f"{type(values).__name__}{' whose parts differ in shape' * ragged}{remedy}"
         ) from None
     except (TypeError, RuntimeError) as error:  # such as of lists of tensors
         raise TypeError(f"{what} must be an array of numbers: {error}") from None
-    if is_list and array.dtype.kind == "f" and np.isnan(array).any():  # as masked entries become
-        check_dense(values, what, arrays_in(values, numbers=True))
-    return array
 
 
-def _of_list(values: Sequence[Any]) -> NDArray[Any]:
-    array = np.asarray(values)
+def dense_array(values: Any) -> NDArray[Any]:  # noqa: ANN401 - of any library
+    """Values as `numpy.asarray` makes an array of them, where none is masked.
+
+    Args:
+        values: of one sample, or of all; text beside other values in a list becomes objects.
+
+    Raises:
+        numpy.ma.MaskError: an entry is masked.
+    """
+    if _are_masked(arrays_in(values)):
+        raise np.ma.MaskError
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    try:
+        with warnings.catch_warnings(action="error", category=UserWarning):  # of masked entries
+            array = np.asarray(values)
+    except UserWarning:
+        if is_masked(values):
+            raise np.ma.MaskError from None
+        array = np.asarray(values)
     if array.dtype.kind not in "US":
         return array
     objects = np.asarray(values, object)  # else a missing name becomes "nan"
@@ -90,7 +100,6 @@ def real_array(
     values: ArrayLike | Tensor,
     what: str,
     of_text: str = AS_COLUMNS,
-    check: Check | None = None,
 ) -> NDArray[np.generic]:
     """Real numbers as an array of numpy, which may share the memory of `values`.
 
@@ -98,13 +107,12 @@ def real_array(
         values: numbers, in any memory layout and byte order.
         what: name of the values, for errors.
         of_text: what to do about text, for errors.
-        check: see `bcfl.runtime.plain_array`.
 
     Raises:
         TypeError: the values are masked, sparse, ragged, complex, or no numbers.
         ValueError: some are missing, such as None.
     """
-    array = plain_array(values, what, check)
+    array = plain_array(values, what)
     if array.dtype.kind not in REAL_KINDS:
         known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
         got = "text" if _has_text(array) else known.get(array.dtype.kind, "dates")
@@ -143,33 +151,36 @@ def _has_text(array: NDArray[Any]) -> bool:
     return objects or array.dtype.kind in "US"
 
 
-def check_dense(
-    values: Any,  # noqa: ANN401 - of any library
-    what: str,
-    found: Sequence[Any] | None = None,
-) -> None:
+def check_dense(values: Any, what: str) -> None:  # noqa: ANN401 - of any library
     """Check that values are no sparse matrix, and that none is masked, in a list neither.
 
     Args:
         values: of all samples.
         what: name of the values, for the message.
-        found: the arrays in them, where they are known already; see `arrays_in`.
 
     Raises:
         TypeError: they are.
     """
+    _check_sparse(values, what)
+    if is_masked(values):
+        raise _of_masked(values, what)
+
+
+def _check_sparse(values: Any, what: str) -> None:  # noqa: ANN401 - of any library
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
         raise TypeError(
             f"{what} must be a dense array, got {described(values)}; `.toarray()` makes one"
         )
-    if _are_masked(arrays_in(values, numbers=True) if found is None else found):
-        are_rows = isinstance(values, list | tuple)
-        mask = np.array([*map(is_masked, values)]) if are_rows else np.ma.getmaskarray(values)
-        mask = np.atleast_1d(mask)
-        raise TypeError(
-            f"{what} must not be masked, got masked entries in {places_of(mask)}; fill them, or "
-            "leave their samples out"
-        )
+
+
+def _of_masked(values: Any, what: str) -> TypeError:  # noqa: ANN401
+    """The error of an array with masked entries, or of a list in which there are some."""
+    are_rows = isinstance(values, list | tuple)
+    mask = np.array([*map(is_masked, values)]) if are_rows else np.ma.getmaskarray(values)
+    return TypeError(
+        f"{what} must not be masked, got masked entries in {places_of(np.atleast_1d(mask))}; fill "
+        "them, or leave their samples out"
+    )
 
 
 def is_masked(values: Any) -> bool:  # noqa: ANN401 - of any library
@@ -178,8 +189,7 @@ def is_masked(values: Any) -> bool:  # noqa: ANN401 - of any library
     Args:
         values: of one sample, or of all.
     """
-    are_rows = isinstance(values, list | tuple)
-    return _are_masked(arrays_in(values, numbers=True) if are_rows else (values,))
+    return _are_masked(arrays_in(values, numbers=True))
 
 
 def _are_masked(arrays: Sequence[Any]) -> bool:
@@ -200,20 +210,18 @@ def arrays_in(values: Any, numbers: bool = False) -> list[Any]:  # noqa: ANN401 
     level, found = [values], []
     while level:
         kinds = set(map(type, level))
-        arrays = tuple(filter(_is_array, kinds))
-        found += level if len(arrays) == len(kinds) else [x for x in level if type(x) in arrays]
-        are_lists = any(issubclass(kind, list | tuple) for kind in kinds)
-        lists = [x for x in level if isinstance(x, list | tuple) and x] if are_lists else []
-        level = list(chain.from_iterable(x for x in lists if numbers or _is_open(x[0])))
+        arrays = tuple(kind for kind in kinds - _LISTS if _is_array(kind))
+        if arrays:
+            every = len(arrays) == len(kinds)
+            found += level if every else [x for x in level if type(x) in arrays]
+        lists = level if kinds <= _LISTS else [x for x in level if isinstance(x, list | tuple)]
+        if not numbers:  # most lists that begin with a number hold numbers alone
+            lists = [x for x in lists if x and type(x[0]) not in _NUMBERS]
+        level = list(chain.from_iterable(lists))
     return found
 
 
-def _is_open(first: object) -> bool:
-    """Whether a list that begins so may hold arrays; most hold numbers alone."""
-    return type(first) not in _NUMBERS
-
-
-_NUMBERS = {bool, int, float}
+_LISTS, _NUMBERS = {list, tuple}, {bool, int, float}
 
 
 def _is_array(kind: type) -> bool:

@@ -14,8 +14,6 @@ from experiments.datasets.arrays import OPTIONS, Reading, seem_last
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options, first_difference
 from experiments.datasets.labels import writer_numbers
-from experiments.datasets.parts import Pair
-from experiments.datasets.sample_types import check_one_type
 from experiments.datasets.splits import VALIDATION, with_test
 
 if TYPE_CHECKING:
@@ -179,7 +177,7 @@ def _of_columns(
     dataset: Any,  # noqa: ANN401
     inputs: str | Sequence[str] | None,
     targets: str | None,
-) -> tuple[Pair, tuple[str, ...] | None]:
+) -> tuple[tuple[Any, Any], tuple[str, ...] | None]:
     """Inputs and labels of a split, and the names of its classes."""
     from bcfl.data import column_names, samples_of, target_column
 
@@ -187,7 +185,7 @@ def _of_columns(
         columns = column_names(dataset)
         x = inputs or _usual_inputs(columns)
         y = target_column(targets, columns)
-        pair = samples_of(dataset, x, y, check_one_type)
+        pair = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     features = getattr(dataset, "features", None)
@@ -268,13 +266,13 @@ class _FirstTwo:
         return sample[:2]
 
 
-def _pairs(what: str, dataset: Any) -> Pair:  # noqa: ANN401
+def _pairs(what: str, dataset: Any) -> tuple[Any, Any]:  # noqa: ANN401
     from bcfl.data import samples_of
 
     named = type(type(dataset).__name__, (_FirstTwo,), {})  # as the data set, for errors
     first_two = named(dataset)
     try:
-        found, labels = samples_of(first_two, check=check_one_type)
+        found, labels = samples_of(first_two)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
     if first_two.has_more:

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bcfl.runtime import is_whole
-from experiments.datasets.arrays import Channels, Reading, channels_first, scaled_inputs
+from experiments.datasets.arrays import (
+    Channels,
+    Reading,
+    channels_first,
+    is_stated,
+    scaled_inputs,
+)
 from experiments.datasets.attributes import (
     as_names,
     check_all_finite,
@@ -30,7 +36,7 @@ from experiments.datasets.labels import (
     number_of_classes,
     numbered_labels,
 )
-from experiments.datasets.parts import arrays_of
+from experiments.datasets.parts import are_images, arrays_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -160,17 +166,18 @@ class Dataset:
 
         Args:
             name: name of the data set.
-            train: inputs (samples, ...) and integer labels (samples,) or (samples, 1), which may be
-                Booleans or floating-point numbers without fractions; or rows of 0 and 1 (samples,
-                labels), where any number of labels may be present. Rows of which each in all parts
-                is one-hot are classes. Columns of data frames are in the order of this part.
+            train: inputs (samples, ...), or a list of images of Pillow, and integer labels
+                (samples,) or (samples, 1), which may be Booleans or floating-point numbers without
+                fractions; or rows of 0 and 1 (samples, labels), where any number of labels may be
+                present. Rows of which each in all parts is one-hot are classes. Columns of data
+                frames are in the order of this part.
             test: inputs and labels of the original test set, if any.
             source: origin of the data.
             highest: inputs are divided by this number, such as 255; by default see above.
             scaled: whether inputs are scaled; otherwise they are kept as they are, such as the
                 numbers of words, or features of mean 0 and variance 1.
             channels: where the channels of images are, or `none` where samples are no images; by
-                default see above.
+                default see above. Images of Pillow have their own.
             num_classes: number of classes of a published data set, some of which may be absent
                 here; by default as many as there are, or as one-hot rows have columns. Of no use
                 where samples have any number of labels.
@@ -210,7 +217,7 @@ def of_parts(
     Raises:
         DataError: as of `experiments.datasets.Dataset.from_arrays`.
     """
-    pairs = arrays_of(name, parts)
+    pairs = arrays_of(name, parts, is_stated(reading))
     if all(array.shape[:1] == (0,) for array in pairs.get("validation", (np.zeros(1),))):
         del pairs["validation"]
     labels = numbered_labels(name, {part: y for part, (_, y) in pairs.items()})
@@ -226,7 +233,10 @@ def of_parts(
     targets = np.concatenate([*labels.by_part.values()]).astype(np.int64)
     try:
         scaled = scaled_inputs(f"dataset {name!r}", samples, reading)
-        inputs = channels_first(f"dataset {name!r}", scaled, reading.get("channels"))
+        channels = reading.get("channels")
+        if channels != "none" and are_images(parts):
+            channels = "first"
+        inputs = channels_first(f"dataset {name!r}", scaled, channels)
     except ValueError as error:
         raise DataError(f"dataset {name!r}: {error}") from None
     if num_classes is None or labels.label_sets is not None:

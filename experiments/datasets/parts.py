@@ -16,21 +16,39 @@ Pair = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels."""
 
 
-def arrays_of(name: str, parts: Mapping[str, object]) -> dict[str, Pair]:
+def arrays_of(name: str, parts: Mapping[str, object], stated: bool) -> dict[str, Pair]:
     """Inputs and labels of each part; columns of data frames in the order of the training part.
 
     Args:
         name: name of the data set, for the message.
         parts: pairs of inputs and labels by part, `training` first.
+        stated: whether it is said how inputs are scaled, so that their types need not tell.
 
     Raises:
         DataError: one is no pair of arrays, or has other columns than the first, or see `array_of`.
     """
     columns = [_columns(values) for values in _pair(name, "training", parts["training"])]
-    return {part: _arrays(name, part, given, columns) for part, given in parts.items()}
+    return {part: _arrays(name, part, given, columns, stated) for part, given in parts.items()}
 
 
-def array_of(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> NDArray[Any]:  # noqa: ANN401
+def are_images(parts: Mapping[str, Any]) -> bool:
+    """Whether training samples are a list of images of Pillow, whose channels are known.
+
+    Args:
+        parts: pairs of inputs and labels by part.
+    """
+    from bcfl.data import holds_images
+
+    return holds_images(parts["training"][0])
+
+
+def array_of(
+    what: str,
+    kind: str,
+    values: Any,  # noqa: ANN401 - of any library
+    columns: Sequence[Any] = (),
+    stated: bool = False,
+) -> NDArray[Any]:
     """Values as an array; inputs are real numbers, of one type where this says what white is.
 
     Args:
@@ -38,6 +56,7 @@ def array_of(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> 
         kind: what they are, such as `inputs`, for the message.
         values: an array, tensor, data frame or nested list.
         columns: names that the columns of a data frame must have, in their order.
+        stated: whether it is said how inputs are scaled.
 
     Raises:
         DataError: they are masked, sparse, or missing, differ in shape, or, of inputs in a list, in
@@ -49,7 +68,10 @@ def array_of(what: str, kind: str, values: Any, columns: Sequence[Any] = ()) -> 
     try:
         values = ordered_columns(values, columns, kind)
         if kind == "inputs":
-            array: NDArray[Any] = real_array(without_frame(values), kind, check=check_one_type)
+            values = without_frame(values)
+            if not stated:
+                check_one_type(values)
+            array: NDArray[Any] = real_array(values, kind)
         else:
             array = plain_array(values, kind)
         if array.ndim:
@@ -73,11 +95,14 @@ def _columns(values: ArrayLike) -> tuple[Any, ...]:
     return named_columns(values)
 
 
-def _arrays(name: str, part: str, given: object, columns: Sequence[Sequence[Any]]) -> Pair:
+def _arrays(
+    name: str, part: str, given: object, columns: Sequence[Sequence[Any]], stated: bool
+) -> Pair:
     """Inputs and labels of a part; columns of data frames are those of inputs and labels."""
     values = _pair(name, part, given)
     what = f"{name!r} ({part} part)"
-    inputs, labels = map(array_of, (what, what), ("inputs", "labels"), values, columns)
+    inputs = array_of(what, "inputs", values[0], columns[0], stated)
+    labels = array_of(what, "labels", values[1], columns[1])
     _check_inputs(what, inputs, labels)
     return inputs, labels
 

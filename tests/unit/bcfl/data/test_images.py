@@ -9,8 +9,10 @@ import pytest
 from PIL import Image
 from torch.utils.data import Dataset
 
+from bcfl import ClientData, View
 from bcfl.data import pixels_of, samples_of
 from bcfl.runtime import DataWarning
+from experiments import datasets
 
 SIZE = (3, 2)
 RED = (255, 0, 0)
@@ -103,3 +105,39 @@ class Listed(Dataset):
 def test_images_of_a_torch_data_set_are_read_by_the_same_rule():
     inputs, _ = samples_of(Listed(in_palette(), Image.new("CMYK", SIZE, (0, 255, 255, 0))))
     assert inputs[:, :, 0, 0].tolist() == [list(RED)] * 2
+
+
+@pytest.mark.parametrize("mode", ["P", "LA", "RGBA", "CMYK", "YCbCr", "HSV", "1", "I;16", "L"])
+def test_lists_of_images_are_read_as_single_ones_are(mode):
+    deep = mode == "I;16"
+    grey = Image.fromarray(np.arange(12, dtype="u2").reshape(3, 4)) if deep else None
+    image = grey or Image.effect_noise((4, 3), 50).convert("RGB").convert(mode)
+    expected = pixels_of(image)
+    for given in ([image, image], (image, image)):
+        view = View.from_arrays(given, [0, 1])
+        np.testing.assert_array_equal(view.inputs[1].numpy(), expected)
+        found = datasets.from_numpy(given, [0, 1], scaled=False)
+        np.testing.assert_array_equal(found.inputs[1], expected)
+    nested = View.from_arrays([[image], [image]], [0, 1])
+    np.testing.assert_array_equal(nested.inputs[1, 0].numpy(), expected)
+
+
+def test_channels_of_images_in_lists_are_known():
+    image = Image.new("RGB", (8, 3))  # which the sizes alone would tell to be last
+    for channels in (None, "first", "last"):
+        found = datasets.from_numpy([image, image], [0, 1], channels=channels)
+        assert found.input_shape == (3, 3, 8)
+
+
+def test_grey_images_get_three_channels_beside_coloured_ones():
+    grey, red = Image.new("L", SIZE, 7), Image.new("RGB", SIZE, RED)
+    expected = [
+        np.broadcast_to(np.reshape(colour, (3, 1, 1)), (3, 2, 3)) for colour in ((7, 7, 7), RED)
+    ]
+    pairs = [(grey, 0), (red, 1)]
+    client = ClientData.from_dataset("ann", pairs)
+    for inputs in (client.views["train"].inputs, View.from_arrays([grey, red], [0, 1]).inputs):
+        np.testing.assert_array_equal(inputs.numpy(), expected)
+    np.testing.assert_array_equal(datasets.from_torch(pairs, scaled=False).inputs, expected)
+    with pytest.raises(ValueError, match=r"samples must agree in shape, .*; pad or crop them"):
+        ClientData.from_dataset("ann", [(grey, 0), (red.resize((1, 1)), 1)])

@@ -13,6 +13,8 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from bcfl import ClientData
 from bcfl.data import column_names, target_column
+from bcfl.runtime import DataWarning
+from experiments import datasets
 
 X, Y = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 1, 0, 1, 1, 0])
 FRAME = pandas.DataFrame({"a": X[:, 0].numpy(), "b": X[:, 1].numpy(), "label": Y.numpy()})
@@ -424,3 +426,56 @@ def test_samples_are_read_once():
     source = Augmented()
     ClientData.from_dataset("a", source)
     assert source.read == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "targets", "left_out"),
+    [
+        ({"label": [0, 1, 0], "y": [0, 1, 0]}, None, "y"),
+        ({"label": ["no", "yes", "no"], "y": [0, 1, 0]}, None, "y"),
+        ({"label": [0, 1, 0], "fine_label": [2, 3, 2]}, None, "fine_label"),
+        ({"label": [0, 1, 0], "y": [0, 1, 0]}, "y", "label"),
+    ],
+)
+def test_other_usual_columns_of_targets_are_no_inputs(columns, targets, left_out):
+    frame = pandas.DataFrame({"f": [1.0, 2.0, 3.0]} | columns)
+    classes = ["no", "yes"] if columns["label"][0] == "no" else None
+    options = {"targets": targets, "classes": classes}
+    told = rf"columns \['{left_out}'\] are left out .* inputs=\['f', '{left_out}'\]"
+    with pytest.warns(DataWarning, match=told) as warned:
+        assert ClientData.from_dataset("ann", frame, frame, **options).columns == ("f",)
+    assert len(warned) == 1
+    named = ClientData.from_dataset("ann", frame, inputs=["f", left_out], **options)
+    assert named.columns == ("f", left_out)
+
+
+def test_a_loader_may_give_samples_in_place_of_batches():
+    images = TensorDataset(X.reshape(6, 1, 1, 2), Y)
+    for loader in (DataLoader(images, batch_size=None), DataLoader(images, batch_size=4)):
+        view = ClientData.from_dataset("ann", loader).views["train"]
+        torch.testing.assert_close(view.inputs, X.reshape(6, 1, 1, 2))
+        assert view.targets.tolist() == Y.tolist()
+    uneven = DataLoader(images, batch_size=3, collate_fn=lambda batch: (X[:3], Y[:2]))
+    with pytest.raises(ValueError, match=r"one row per sample, got inputs \(3, 2\) and targets"):
+        ClientData.from_dataset("ann", uneven)
+
+
+def test_labels_that_differ_in_number_are_told_to_become_rows():
+    targets, labels = [[0, 1], [1], [2, 0]], [0, 1, 2]
+    told = r"targets must agree in shape, .*: `\[one in own for one in labels\]` in place of"
+    with pytest.raises(ValueError, match=told):
+        ClientData.from_dataset("ann", [*zip(X[:3], targets, strict=True)])
+    for convert in (datasets.from_numpy, lambda *pair: ClientData.from_arrays("ann", pair)):
+        with pytest.raises((TypeError, ValueError), match=r"(labels|targets) .* differ in shape; "):
+            convert(X[:3], targets)
+    rows = [[one in own for one in labels] for own in targets]
+    assert ClientData.from_dataset("ann", [*zip(X[:3], rows, strict=True)]).num_samples
+    assert datasets.from_numpy(X[:3], rows).num_outputs == 3
+
+
+@pytest.mark.parametrize("masked", [[1.0, np.ma.masked], [1, np.ma.masked]])
+def test_masked_entries_are_told_and_nothing_else(masked):
+    with pytest.raises(ValueError, match=r"sample 0 of list raised TypeError: it must not be mask"):
+        ClientData.from_dataset("ann", [(masked, 0)])
+    with pytest.raises(TypeError, match=r"inputs must not be masked, .* 1 of 2 samples"):
+        ClientData.from_arrays("ann", ([masked, [0, 0]], [0, 1]))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
+from experiments import datasets
 from experiments.datasets import DataError, Dataset, DataWarning
 
 INPUTS = np.linspace(0, 1, 12).reshape(6, 2)
@@ -425,6 +426,25 @@ def test_masked_values_in_a_list_are_refused(inputs):
 def test_images_and_tensors_of_8_bits_are_not_stacked_with_others(inputs, told):
     with pytest.raises(DataError, match=rf"inputs must be of one type, .*{told} uint8; convert"):
         Dataset.from_arrays("mixed", (inputs, [0, 1]))
+
+
+@pytest.mark.parametrize("reading", [{"scaled": False}, {"highest": 90_000}])
+@pytest.mark.parametrize("shape", [(3,), (3, 3)])
+def test_samples_of_several_types_are_read_where_it_is_said_how(shape, reading):
+    inputs = [np.full(shape, 2, "u2"), np.full(shape, 90_000, "i4"), np.full(shape, 0.5)]
+    whole = Dataset.from_arrays("mixed", (inputs, [0, 1, 1]), **reading)
+    by_torch = datasets.from_torch([*zip(inputs, [0, 1, 1], strict=True)], **reading)
+    expected = np.array([2, 90_000, 0.5]) / reading.get("highest", 1)
+    for found in (whole, by_torch):
+        np.testing.assert_allclose(found.inputs.reshape(3, -1)[:, 0], expected, rtol=1e-6)
+
+
+def test_rows_of_whole_numbers_may_differ_in_type():
+    inputs = [np.array([1, 2], "u2"), np.array([0, 90_000], "i4")]
+    with pytest.warns(DataWarning, match=r"whole numbers from 0 to 9e\+04 .* scaled=False"):
+        Dataset.from_arrays("table", (inputs, [0, 1]))
+    with pytest.warns(DataWarning, match=r"whole numbers from 0 to 9e\+04 .* scaled=False"):
+        datasets.from_torch([*zip(inputs, [0, 1], strict=True)])
 
 
 @pytest.mark.parametrize("kind", ["u2", ">u2", "?", "f4", "i8"])
