@@ -7,6 +7,7 @@ from bcfl.data.clients import ClientData
 from bcfl.data.frames import named_columns, ordered_columns, without_frame
 from bcfl.data.images import holds_images, pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
+from bcfl.data.reading import Samples, opened
 from bcfl.data.sources import column_names, samples_of, target_column
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
 from bcfl.data.view import View
@@ -16,6 +17,7 @@ __all__ = [
     "TRAIN",
     "VALIDATION",
     "ClientData",
+    "Samples",
     "Schedule",
     "View",
     "at_step",
@@ -23,6 +25,7 @@ __all__ = [
     "holds_images",
     "named_columns",
     "num_steps",
+    "opened",
     "ordered_columns",
     "pixels_of",
     "samples_of",

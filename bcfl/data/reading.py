@@ -16,6 +16,8 @@ from bcfl.data.images import is_image, pixels_of
 from bcfl.runtime.arrays import dense_array, plain_tensor
 from bcfl.runtime.suggestions import described
 
+ARRAYS = "; arrays of inputs and of targets: ClientData.from_arrays, or from_numpy of data sets"
+"""What to do about arrays in place of samples."""
 Result = TypeVar("Result")
 _END = object()
 
@@ -103,8 +105,8 @@ def check_split(source: Any) -> None:  # noqa: ANN401
         )
     if isinstance(source, Mapping):
         raise TypeError(
-            f"data must be one split with its samples, got splits {list(source)[:5]}; arrays by "
-            "name: ClientData.from_arrays with two of them, inputs and targets"
+            f"data must be one split with its samples, got splits {list(source)[:5]}; give one of "
+            f"them, such as data[{next(iter(source), 'train')!r}]{ARRAYS}"
         )
 
 

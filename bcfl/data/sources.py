@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bcfl.data.frames import check_columns, in_order
 from bcfl.data.images import coloured
 from bcfl.data.reading import (
+    ARRAYS,
     Reader,
     Samples,
     check_split,
@@ -96,7 +97,7 @@ def samples_and_columns(
     length_of(source)
     part, items = ("batch", source) if is_loader(source) else ("sample", source.samples)
     reader = Reader(kind_of(source), part)
-    hint = "; arrays: ClientData.from_arrays" * _are_arrays(source)
+    hint = ARRAYS * _are_arrays(source)
     pairs = (_pair(reader, index, item, hint) for index, item in reader.each(items))
     x, y = zip(*(chain.from_iterable(map(_rows, pairs)) if part == "batch" else pairs), strict=True)
     return _joined(x), _joined(y, "targets"), ()
@@ -122,7 +123,7 @@ def _has_columns(source: Any) -> bool:  # noqa: ANN401
 
 def _are_arrays(source: Any) -> bool:  # noqa: ANN401
     """Whether a source seems to be arrays, or a pair of them, in place of samples."""
-    if kind_of(source) not in ("tuple", "list", "ndarray"):
+    if kind_of(source) not in ("tuple", "list", "ndarray", "Tensor"):
         return False
     first = source[0]
     return not isinstance(first, tuple | list) or (len(source) == 2 and len(first) != 2)

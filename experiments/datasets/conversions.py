@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,13 +14,15 @@ from experiments.datasets.arrays import OPTIONS, Reading, seem_last
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options, first_difference
 from experiments.datasets.labels import writer_numbers
-from experiments.datasets.splits import VALIDATION, with_test
+from experiments.datasets.splits import names_of_parts, with_test
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
 INPUTS = ("image", "img", "inputs", "x")
 """Usual columns of inputs."""
+SHOWN = 5
+"""Classes without samples that a warning names."""
 
 
 def from_numpy(
@@ -55,7 +57,7 @@ def from_numpy(
         >>> dataset.input_shape, dataset.num_outputs
         ((2,), 2)
     """
-    if isinstance(inputs, tuple) and len({np.ndim(part) for part in inputs}) > 1:
+    if isinstance(inputs, tuple) and len(set(map(_axes, inputs))) > 1:
         raise DataError(
             f"dataset {name!r}: inputs and targets must be two arguments, and test a pair, "
             "from_numpy(inputs, targets, (test_inputs, test_targets)); got a tuple as inputs"
@@ -63,6 +65,14 @@ def from_numpy(
     check_options(name, reading, OPTIONS)
     whole = Dataset.from_arrays(name, (inputs, targets), test, **reading)
     return whole if writers is None else replace(whole, writers=writer_numbers(name, writers))
+
+
+def _axes(part: Any) -> int | None:  # noqa: ANN401
+    """Number of axes; None of what is no array."""
+    try:
+        return np.ndim(part)
+    except Exception:  # of code of other libraries
+        return None
 
 
 def from_torch(
@@ -76,25 +86,32 @@ def from_torch(
 
     Args:
         dataset: map-style data set of pairs: a tensor or array with its channels first, or an
-            image; and a class. A warning tells of further parts, which are not read.
+            image; and a class. A warning tells of further parts, which are not read. Its `classes`
+            are the `class_names`, unless it has a `target_transform`; a warning tells of those
+            without samples.
         test: the original test set, if any.
         name: name of the data set.
         **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
             channels are first by default.
 
     Raises:
-        DataError: samples are no such pairs or differ in shape, parts differ in the names of
-            classes that data sets may have as `classes`, or the data set raised an error of any
-            kind, which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
+        DataError: samples are no such pairs or differ in shape, parts have other `classes` or in
+            another order, but for the last ones that one lacks, or the data set raised an error of
+            any kind, which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
     """
     check_options(name, reading, OPTIONS)
     sets = {"training": dataset} if test is None else {"training": dataset, "test": test}
     parts = {part: _pairs(f"{name!r} ({part} part)", one) for part, one in sets.items()}
-    names = common_names(name, {part: _names(one, "classes") for part, one in sets.items()}, "")
-    found = of_parts(name, parts, name, None, _FIRST | reading)
+    names_of = {
+        part: _names(one, "classes")
+        for part, one in sets.items()
+        if getattr(one, "target_transform", None) is None
+    }
+    names = common_names(name, names_of, "")
+    found = of_parts(name, parts, name, None, _FIRST | reading, names)
     _warn_of_channels(found, reading)
-    is_complete = names is not None and len(names) == found.num_outputs
-    return replace(found, class_names=names) if is_complete else found
+    _warn_of_absent(found)
+    return found
 
 
 def from_huggingface(
@@ -112,9 +129,9 @@ def from_huggingface(
 
     Args:
         dataset: a `Dataset`, or a `DatasetDict` with `train` and perhaps `test` and `validation`
-            (or `valid`, `val`, `dev`). Samples of `validation` are training samples where there is
-            a `test`, as validation samples of MedMNIST are, and else the original test set. A
-            warning names other splits.
+            (or `training`, `testing`, `valid`, `val`, `dev`). Samples of `validation` are training
+            samples where there is a `test`, as validation samples of MedMNIST are, and else the
+            original test set; without samples it is left out. A warning names other splits.
         test: the original test set, if any, in place of the split `test`.
         inputs: column of images, or of arrays with their channels first, or several columns of
             numbers; by default the only one among `image`, `img`, `inputs`, `x`.
@@ -131,6 +148,8 @@ def from_huggingface(
             which is the cause; see also `experiments.datasets.Dataset.from_arrays`.
     """
     check_options(name, reading, OPTIONS)
+    if isinstance(inputs, Iterable) and not isinstance(inputs, str):
+        inputs = list(inputs)
     splits = {"training": dataset}
     if isinstance(dataset, Mapping):
         splits = _splits(name, dataset, test)
@@ -141,7 +160,7 @@ def from_huggingface(
         what = f"{name!r} ({part} part)"
         parts[part], names_of[part] = _of_columns(what, split, inputs, targets)
     names = common_names(name, names_of, ", as `align_labels_with_mapping` of Hugging Face does")
-    found = of_parts(name, parts, name, len(names) if names else None, _FIRST | reading, names)
+    found = of_parts(name, parts, name, None, _FIRST | reading, names)
     _warn_of_channels(found, reading)
     return found
 
@@ -151,16 +170,13 @@ _FIRST: Reading = {"channels": "first"}
 
 def _splits(name: str, dataset: Mapping[str, Any], test: Any | None) -> dict[str, Any]:  # noqa: ANN401
     """Splits by part, of which a given test set takes the place of the split `test`."""
-    if "train" not in dataset:
+    read = names_of_parts(dataset)
+    if "training" not in read:
         raise DataError(f"dataset {name!r} must have a split train, got {', '.join(dataset)}")
-    validation = next((split for split in VALIDATION if split in dataset), None)
-    splits = {"training": dataset["train"]}
-    if validation is not None and dataset[validation] is not test:
-        splits["validation"] = dataset[validation]
-    if test is not None or "test" in dataset:
-        splits["test"] = dataset["test"] if test is None else test
-    read = ("train", "test", validation)
-    unread = [one for one in dataset if one not in read and dataset[one] is not test]
+    splits = {part: dataset[one] for part, one in read.items() if dataset[one] is not test}
+    if test is not None:
+        splits["test"] = test
+    unread = [one for one in dataset if one not in read.values() and dataset[one] is not test]
     if unread:
         warn_of_data(
             f"dataset {name!r}: splits that are not read: {', '.join(unread)}; test=SPLIT gives "
@@ -180,7 +196,7 @@ def _of_columns(
 
     try:
         columns = column_names(dataset)
-        x = inputs or _usual_inputs(columns)
+        x = _usual_inputs(columns) if inputs is None else inputs
         y = target_column(targets, columns)
         pair = samples_of(dataset, x, y)
     except (TypeError, ValueError) as error:
@@ -211,27 +227,27 @@ def common_names(
 ) -> tuple[str, ...] | None:
     """Names of classes by number, which are the same in all parts that have them.
 
-    The last classes of the first part may be absent from others.
+    The last of them may be absent from some parts.
 
     Args:
         name: name of the data set, for the message.
-        names_of: names by part, `training` first; None of parts without names.
+        names_of: names by part; None of parts without names.
         remedy: what numbers labels anew, for the message.
 
     Raises:
         DataError: they differ.
     """
     named = {part: names for part, names in names_of.items() if names is not None}
-    first = next(iter(named.values()), None)
-    for part, names in named.items():
-        if first is not None and names != first[: len(names)]:
-            known = {one: own for one, own in named.items() if own == first}
+    longest = max(named.values(), key=len, default=None)
+    for names in named.values():
+        if longest is not None and names != longest[: len(names)]:
+            differ = {one: own for one, own in named.items() if own in (names, longest)}
             raise DataError(
                 f"dataset {name!r}: parts must have the same names of classes in the same order, "
-                f"but {first_difference(known | {part: names})}; number the labels of all parts by "
-                f"one list of names{remedy}"
+                f"but {first_difference(differ)}; number the labels of all parts by one list of "
+                f"names{remedy}"
             )
-    return first
+    return longest
 
 
 def _warn_of_channels(dataset: Dataset, reading: Reading) -> None:
@@ -245,34 +261,49 @@ def _warn_of_channels(dataset: Dataset, reading: Reading) -> None:
         )
 
 
-class _FirstTwo:
-    """The first two parts of each sample of a torch data set."""
+def _warn_of_absent(dataset: Dataset) -> None:
+    """Warn of classes without samples, as labels may be the numbers of other classes."""
+    if dataset.class_names is None or dataset.label_sets is not None:
+        return
+    present = set(dataset.targets.tolist())
+    absent = [one for number, one in enumerate(dataset.class_names) if number not in present]
+    if absent:
+        shown = ", ".join([*absent[:SHOWN], *["..."] * (len(absent) > SHOWN)])
+        warn_of_data(
+            f"dataset {dataset.name!r}: no sample is of {shown} among the "
+            f"{len(dataset.class_names)} `classes` of the data set; if its labels are numbers of "
+            "other classes, torch.utils.data.Subset(data, range(len(data))) leaves these out"
+        )
 
-    def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - torch's stubs lack a length
-        self.dataset = dataset
-        self.has_more = False
 
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitem__(self, index: int) -> Any:  # noqa: ANN401
-        sample = self.dataset[index]
-        if not isinstance(sample, tuple | list):
-            return sample
-        self.has_more |= len(sample) > 2
-        return sample[:2]
+def _instead(source: object) -> str:
+    """What to give in place of a data loader or data frame, in words."""
+    if hasattr(source, "batch_size"):
+        return f"got a {type(source).__name__}; give the data set that it loads, loader.dataset"
+    return (
+        f"got a {type(source).__name__}; its columns are read by from_huggingface(data, "
+        "inputs=[...], targets=...), or as arrays by from_numpy"
+    )
 
 
 def _pairs(what: str, dataset: Any) -> tuple[Any, Any]:  # noqa: ANN401
-    from bcfl.data import samples_of
+    """Inputs and labels of a torch data set, the first two parts of each sample."""
+    from bcfl.data import Samples, opened, samples_of
 
-    named = type(type(dataset).__name__, (_FirstTwo,), {})  # as the data set, for errors
-    first_two = named(dataset)
+    has_more = False
     try:
-        found, labels = samples_of(first_two)
+        source = opened(dataset, by_name=False)
+        if isinstance(source, Samples):
+            items = source.samples
+            has_more = any(isinstance(one, tuple | list) and len(one) > 2 for one in items)
+            first = [one[:2] if isinstance(one, tuple | list) else one for one in items]
+            source = replace(source, samples=first)
+        elif not hasattr(source, "column_names"):
+            raise TypeError(f"data must be samples of a torch data set, {_instead(source)}")
+        found, labels = samples_of(source)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    if first_two.has_more:
+    if has_more:
         warn_of_data(
             f"dataset {what}: of samples only the first two parts are read, an input and a class; "
             "dataclasses.replace(dataset, domains=..., domain_names=...) adds domains"

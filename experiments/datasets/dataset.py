@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import is_whole
+from bcfl.runtime import counted, is_whole, warn_of_data
 from experiments.datasets.arrays import (
     Channels,
     Reading,
@@ -32,6 +32,7 @@ from experiments.datasets.attributes import (
 from experiments.datasets.errors import DataError
 from experiments.datasets.labels import (
     UNLABELLED,
+    Labels,
     as_integers,
     number_of_classes,
     numbered_labels,
@@ -211,18 +212,17 @@ def of_parts(
     Args:
         name: name of the data set.
         parts: inputs and labels of `training`, `validation` and `test`, in this order; samples of
-            `test` form the original test set, and a validation part without samples is left out.
+            `test` form the original test set.
         source: origin of the data.
         num_classes: as of `experiments.datasets.Dataset.from_arrays`.
         reading: its `highest`, `scaled` and `channels`.
-        class_names: names of the classes, if they are known.
+        class_names: names of all classes, if they are known, of which some may be absent; where
+            labels exceed them, they are left out with a warning.
 
     Raises:
         DataError: as of `experiments.datasets.Dataset.from_arrays`.
     """
     pairs = arrays_of(name, parts, is_stated(reading))
-    if all(array.shape[:1] == (0,) for array in pairs.get("validation", (np.zeros(1),))):
-        del pairs["validation"]
     labels = numbered_labels(name, {part: y for part, (_, y) in pairs.items()})
     samples = {part: x for part, (x, _) in pairs.items()}
     for part, inputs in samples.items():
@@ -242,6 +242,9 @@ def of_parts(
         inputs = channels_first(f"dataset {name!r}", scaled, channels)
     except ValueError as error:
         raise DataError(f"dataset {name!r}: {error}") from None
+    class_names = _fitting_names(name, labels, targets, class_names)
+    if class_names is not None:
+        num_classes = len(class_names)
     if num_classes is None or labels.label_sets is not None:
         num_classes = labels.num_classes or number_of_classes(name, targets)
     return Dataset(
@@ -256,6 +259,21 @@ def of_parts(
     )
 
 
+def _fitting_names(
+    name: str, labels: Labels, targets: NDArray[np.int64], names: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """Names of classes, or of columns of rows; None, with a warning, if they are of other ones."""
+    rows = labels.num_classes if labels.label_sets is None else labels.label_sets.shape[1]
+    if names is None or (targets.max() < len(names) if rows is None else rows == len(names)):
+        return names
+    got = f"labels up to {targets.max()}" if rows is None else f"rows of {rows} labels"
+    warn_of_data(
+        f"dataset {name!r}: {counted(len(names), 'name')} of classes left out, as there are {got}; "
+        "dataclasses.replace(dataset, class_names=[...]) gives others"
+    )
+    return None
+
+
 def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
     check_shapes(what, inputs, targets)
     if targets.dtype.kind not in "ui":
@@ -264,7 +282,8 @@ def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.gene
             f"{as_integers(targets)}"
         )
     if targets.dtype.kind == "i" and (targets == UNLABELLED).all():
+        another = '; give another one as test, such as test=data["validation"] of Hugging Face'
         raise DataError(
-            f"dataset {what}: all labels are -1, as of test sets that are published without "
-            'labels; give another one as test, such as test=data["validation"] of Hugging Face'
+            f"dataset {what}: all labels are -1, as of samples that are published without "
+            f"labels{another * what.endswith('(test part)')}"
         )

@@ -215,7 +215,8 @@ def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Pa
         shown = ", ".join([*places[:SHOWN], *["..."] * (len(places) > SHOWN)])
         said.append(
             f"{counted(unread.total(), 'image')} not read ({shown}), "
-            f"outside the folders of classes or not of the kinds {', '.join(IMAGE_ENDINGS)}"
+            "outside the folders of classes that are read, or not of the kinds "
+            f"{', '.join(IMAGE_ENDINGS)}"
         )
     filled = {path: _images(path) for path in folders_in(classes)}
     empty = [path.name for path, has_images in filled.items() if not has_images]

@@ -252,13 +252,14 @@ def _users(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
     return found
 
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str)
+def _are_names(values: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
-def _is_count(value: object) -> bool:
-    """Whether it is a whole number, which may be written as 2.0."""
-    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+def _are_counts(values: list[Any]) -> bool:
+    """Whether all are whole numbers, which may be written as 2.0."""
+    are_numbers = all(isinstance(value, int | float) for value in values)
+    return are_numbers and whole_labels(np.array(values)).dtype.kind in "iu"
 
 
 def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
@@ -266,9 +267,9 @@ def _check_stated(path: Path, content: Mapping[str, Any], sizes: Mapping[str, in
 
     LEAF's `split_data.py` leaves users without samples out of both, but not out of `user_data`.
     """
-    users = _stated(path, content, "users", list(sizes), _is_name)
+    users = _stated(path, content, "users", list(sizes), _are_names)
     default = [sizes.get(user, 0) for user in users]
-    counts = [int(one) for one in _stated(path, content, "num_samples", default, _is_count)]
+    counts = [int(one) for one in _stated(path, content, "num_samples", default, _are_counts)]
     stated = dict(zip(users, counts, strict=False))
     differ = [user for user in (*sizes, *stated) if stated.get(user, 0) != sizes.get(user, 0)]
     if differ or len(users) != len(counts):
@@ -285,11 +286,11 @@ def _stated(
     content: Mapping[str, Any],
     key: str,
     default: list[Any],
-    is_one: Callable[[object], bool],
+    are_all: Callable[[list[Any]], bool],
 ) -> list[Any]:
     """A list of names or numbers in a file; the default where the file lacks it."""
     values = content.get(key, default)
-    if not isinstance(values, list) or not all(map(is_one, values)):
-        what = "names" if is_one is _is_name else "whole numbers"
+    if not isinstance(values, list) or not are_all(values):
+        what = "names" if are_all is _are_names else "whole numbers"
         raise DataError(f"{path}: {key} must be a list of {what}, got {values!r:.80}")
     return values

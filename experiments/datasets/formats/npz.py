@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, BinaryIO, Unpack, cast
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from bcfl.runtime import nearest_name, warn_of_data
@@ -20,12 +21,11 @@ from experiments.datasets.formats.files import ending_of, is_file
 from experiments.datasets.formats.images import decoded, when_turned
 from experiments.datasets.labels import check_labels, writer_numbers
 from experiments.datasets.parts import Pair
-from experiments.datasets.splits import VALIDATION, with_test
+from experiments.datasets.splits import PARTS, with_test
 
 PART_KEYS = {
-    "training": (("x_train", "y_train"), ("x", "y")),
-    "validation": tuple((f"x_{part}", f"y_{part}") for part in VALIDATION),
-    "test": (("x_test", "y_test"),),
+    part: [*((f"x_{name}", f"y_{name}") for name in names), *[("x", "y")] * (part == "training")]
+    for part, names in PARTS.items()
 }
 """Names of inputs and labels of each part; the first that are there are read."""
 SAMPLES = re.compile("[xy]([_-]?(train|val|dev|test).*)?|.*(images|labels|inputs|targets)", re.I)
@@ -67,8 +67,8 @@ class Archive:
 def holds_samples(path: Path) -> bool:
     """Whether a file is an archive with inputs and labels."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            held = set(getattr(archive, "files", ()))
+        with path.open("rb") as file, _loaded(file) as archive:
+            held = set(archive.files)
     except Exception:  # damaged archives raise errors of a dozen kinds
         return False
     return any(set(keys) <= held for keys in (*PART_KEYS["training"], MEDICAL_KEYS, JPEG_KEYS))
@@ -84,12 +84,13 @@ def load_npz(
     follow those of training.
 
     The archive holds `x_train`, `y_train`, or `x`, `y`, and optionally `x_val`, `y_val` and
-    `x_test`, `y_test`; names of validation arrays may also end in `_valid`, `_validation` or
-    `_dev`. Or it holds the arrays of MedMNIST (Yang et al., 2023), whose labels are one class or a
-    row of 0 and 1 for each sample; or images as `jpeg` (bytes one after the other), `offsets`,
-    `label`, `is_train`. JPEG images are divided by 255, and so are 8-bit images of MedMNIST that
-    exceed 1. Validation samples follow those of training where there is a test set, and else are
-    the test set. A warning names all arrays that are not read.
+    `x_test`, `y_test`; names may also end in `_training` and `_testing`, and those of validation in
+    `_valid`, `_validation` or `_dev`. Or it holds the arrays of MedMNIST (Yang et al., 2023), whose
+    labels are one class or a row of 0 and 1 for each sample; or images as `jpeg` (bytes one after
+    the other), `offsets`, `label`, `is_train`. JPEG images are divided by 255, and so are 8-bit
+    images of MedMNIST that exceed 1. Validation samples follow those of training where there is a
+    test set, and else are the test set; without samples they are left out. A warning names all
+    arrays that are not read.
 
     Beside these it may hold `highest`, `scaled` or `channels`, which say how the inputs are read,
     see `experiments.datasets.Dataset.from_arrays`: word numbers are saved by
@@ -111,7 +112,7 @@ def load_npz(
     layout = next(layout for layout in LAYOUTS if layout.holds(archive.arrays))
     keys = layout.keys_of(archive)
     _check_arrays(archive, keys, num_classes)
-    parts = layout.parts_of(archive)
+    parts = with_test(layout.parts_of(archive))
     reading = _reading(path, archive.arrays, scaling)
     _warn_of_unread(archive, keys, layout.advice, is_published=num_classes is not None)
     if not is_stated(reading):
@@ -225,17 +226,15 @@ def _chosen(archive: Archive) -> dict[str, tuple[str, str]]:
 
 
 def _named(archive: Archive) -> Parts:
-    path, arrays, chosen = archive.path, archive.arrays, _chosen(archive)
-    if "training" not in chosen:
+    arrays, chosen = archive.arrays, _chosen(archive)
+    wanted = {"training": ("x_train", "y_train")} | chosen
+    missing = [key for keys in wanted.values() for key in keys if key not in arrays]
+    if missing:
         raise DataError(
-            f"{path} must hold x_train and y_train, or x and y; it lacks x_train, and holds "
-            f"{', '.join(archive.names) or 'no array'}"
+            f"{archive.path} must hold x_train and y_train, or x and y, and both arrays of each "
+            f"other part; it lacks {missing[0]}, and holds {', '.join(archive.names) or 'no array'}"
         )
-    for keys in chosen.values():
-        missing = [key for key in keys if key not in arrays]
-        if missing:
-            raise DataError(f"{path} must hold both {' and '.join(keys)}; it lacks {missing[0]}")
-    return with_test({part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()})
+    return {part: (arrays[x], arrays[y]) for part, (x, y) in chosen.items()}
 
 
 def _white_of_bytes(parts: Parts, is_published: bool) -> float | None:
@@ -336,7 +335,7 @@ def _opened(path: Path, names: Sequence[str]) -> Archive:
     """Arrays of these names, and of names that may be misspelt options."""
     key = None
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with path.open("rb") as file, _loaded(file) as archive:
             arrays = {}
             for key in archive:
                 if key in names or _near_option(key):
@@ -348,3 +347,10 @@ def _opened(path: Path, names: Sequence[str]) -> Archive:
             f"{path} cannot be read as an .npz archive of plain arrays, as numpy.savez writes "
             f"them ({where}{type(error).__name__}: {error})"
         ) from error
+
+
+def _loaded(file: BinaryIO) -> NpzFile:
+    archive = np.load(file, allow_pickle=False)
+    if not isinstance(archive, NpzFile):
+        raise ValueError("it holds one array without a name, as numpy.save writes it")
+    return archive

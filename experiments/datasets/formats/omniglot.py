@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -29,6 +30,8 @@ from experiments.datasets.splits import PARTS
 
 DRAWING = re.compile(r"(?:.*/)?([^/]+)/(character\d+)/\d{4}_(\d\d?)\.png")
 """Alphabet, character and drawer in the path of a drawing."""
+PUBLISHED = ("images_background", "images_evaluation")
+"""Folders of both published parts."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class _Drawing:
 def holds_omniglot(path: Path) -> bool:
     """Whether a `.zip` file or folder holds ALPHABET/characterNN/NNNN_DD.png.
 
-    Alphabets are never called `train`, `test` or the like.
+    In a folder these may be inside `images_background` and `images_evaluation`. Alphabets are never
+    called `train`, `test` or the like.
     """
     if ending_of(path.name, (".zip",)) and is_file(path):
         try:
@@ -64,11 +68,11 @@ def load_omniglot(name: str, path: Path) -> Dataset:
 
     Args:
         name: name of the data set.
-        path: a `.zip` file as published, or the folder of alphabets.
+        path: a `.zip` file as published, the folder of alphabets, or that of both parts.
 
     Raises:
         DataError: the file or an image cannot be read, an image is in colours or of more than
-            8 bits, or there are as many other images as drawings.
+            8 bits, there are as many other images as drawings, or a drawing in several folders.
     """
     drawings = sorted(_drawings(path), key=lambda one: (one.alphabet, one.character, one.drawer))
     if not drawings:
@@ -119,6 +123,12 @@ def _places(path: Path, files: Iterable[str]) -> dict[str, tuple[str, str, int]]
     found = {file: _place(file) for file in images if not _is_hidden(file)}
     places = {file: place for file, place in found.items() if place is not None}
     _tell_others(path, len(places), [file for file in found if file not in places])
+    names = Counter("/".join(re.split(r"[/\\]", file)[-3:]) for file in places)
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise DataError(
+            f"{path} holds the drawing {twice} in several folders; leave out all but one"
+        )
     return places
 
 
@@ -149,8 +159,9 @@ def _is_hidden(file: str) -> bool:
 
 
 def _seen(folder: Path) -> Iterator[str]:
-    """Files of characters in a folder of alphabets, as far as it can be looked at."""
-    for alphabet in filter(is_folder, seen(folder)):
+    """Files of characters in a folder, or its published parts, as far as it can be looked at."""
+    around = [folder, *(folder / part for part in PUBLISHED)]
+    for alphabet in filter(is_folder, chain(*map(seen, around))):
         for character in seen(alphabet):
             if character.name.startswith("character"):
                 yield from (str(file.relative_to(folder)) for file in seen(character))

@@ -85,10 +85,11 @@ def _labelled(path: Path, lines: str) -> tuple[list[int], list[str]]:
             rows.append((number, label, text.removesuffix("\r")))
     fields = [field for *_, text in rows for field in text.rstrip("\t").split("\t")]
     if rows and all(map(_is_number, fields)):
-        raise DataError(
-            f"{path} must have lines label<TAB>text, got numbers alone; save a table as an .npz "
-            "file with x_train and y_train"
-        )
+        last = next((number for number, label, _ in rows if not _is_number(label)), None)
+        got = "numbers alone; save a table as an .npz file with x_train and y_train"
+        if last is not None:
+            got = f"a label after the text in line {last}; write labels first"
+        raise DataError(f"{path} must have lines label<TAB>text, got {got}")
     if path.name not in WITH_TABS:
         _check_tabs(path, {number: text for number, _, text in rows})
     classes = [sentiment(label, f"{path}, line {number}") for number, label, _ in rows]
@@ -98,12 +99,13 @@ def _labelled(path: Path, lines: str) -> tuple[list[int], list[str]]:
 def _check_tabs(path: Path, texts: Mapping[int, str]) -> None:
     """Check that texts, by the number of their line, are no columns; tell of tabs inside them.
 
-    Tabs at the end of a line are an empty column, or none.
+    Tabs at the end of a line are no columns.
     """
-    lines = [number for number, text in texts.items() if "\t" in text.rstrip("\t")]
+    inside = {number: text.rstrip("\t").count("\t") for number, text in texts.items()}
+    lines = [number for number, tabs in inside.items() if tabs]
     if not lines:
         return
-    tabs, count = Counter(text.count("\t") for text in texts.values()).most_common(1)[0]
+    tabs, count = Counter(inside.values()).most_common(1)[0]
     if tabs and 2 * count > len(texts):
         raise DataError(
             f"{path}, line {lines[0]}: must be label<TAB>text, got {tabs + 2} columns, as in "

@@ -3,11 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
 from scipy.sparse import csr_array
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
 from experiments import datasets
 from experiments.datasets import DataError, DataWarning
@@ -63,6 +64,7 @@ def test_numpy():
     ("arguments", "message"),
     [
         (((X, Y), (X, Y)), r"inputs and targets must be two arguments, .* got a tuple as inputs"),
+        ((([[1, 2], [1]], Y[:2]), Y[:2]), "be two arguments, .* got a tuple as inputs"),
         (([X[0], X[1, :1]], Y[:2]), "inputs must be an array .* got a list whose parts differ"),
         ((X, Y, X), r"test samples must be a pair \(inputs, labels\), got a ndarray"),
         ((X, Y, (X,)), "got a tuple of length 1"),
@@ -371,10 +373,6 @@ class Named(Pictures):
 def test_names_of_classes_are_those_of_the_data_set():
     found = datasets.from_torch(Named(4, ["cat", "dog"]), Pictures(2))
     assert found.class_names == ("cat", "dog")
-    assert datasets.from_torch(Named(4, ["none", "cat", "dog"])).class_names is None
-    message = r"parts must have the same names of classes .*, but class 2 is none in training"
-    with pytest.raises(DataError, match=message):
-        datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["cat", "dog", "fox"]))
     with pytest.raises(DataError, match=r"'cat' in training and 'dog' in test; .* of names$"):
         datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["dog", "fox"]))
 
@@ -382,3 +380,120 @@ def test_names_of_classes_are_those_of_the_data_set():
 def test_the_last_classes_may_be_absent_from_a_test_set():
     found = datasets.from_torch(Named(4, ["cat", "dog"]), Named(1, ["cat"]))
     assert (found.class_names, found.targets.tolist()) == (("cat", "dog"), [0, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_names_of_one_part_may_go_on_in_another(swapped):
+    few, many = ["cat", "dog"], ["cat", "dog", "fox"]
+    names = (many, few) if swapped else (few, many)
+    parts = [named(one, [0, 1, 0]) for one in names]
+    found = datasets.from_huggingface(*parts)
+    assert (found.class_names, found.num_classes) == (tuple(many), 3)
+    with pytest.warns(DataWarning, match=r"no sample is of fox among the 3 `classes`"):
+        found = datasets.from_torch(*(Named(4, one) for one in names))
+    assert (found.class_names, found.num_classes) == (tuple(many), 3)
+
+
+def pairs(labels, names):
+    samples = TensorDataset(torch.eye(len(labels)), torch.tensor(labels))
+    samples.classes = names
+    return samples
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0, 2]])
+def test_classes_without_samples_are_told(labels):
+    data = pairs(labels, ["cat", "dog", "fox"])
+    with pytest.warns(DataWarning, match=r"if its labels are numbers of other .*Subset") as told:
+        found = datasets.from_torch(data)
+    assert (found.class_names, found.targets.tolist()) == (("cat", "dog", "fox"), labels)
+    assert [one.filename for one in told] == [__file__]
+
+
+def test_names_of_other_classes_are_left_out():
+    subset = torch.utils.data.Subset(pairs([0, 1], ["cat", "dog", "fox"]), range(2))
+    assert datasets.from_torch(subset).class_names is None
+    turned = pairs([0, 1], ["dog", "cat"])
+    turned.target_transform = int
+    assert datasets.from_torch(turned).class_names is None
+    message = r"1 name of classes left out, as there are labels up to 1; dataclasses\.replace"
+    for found, data in (("torch", pairs([0, 1], ["cat"])), ("huggingface", named(["cat"], [0, 1]))):
+        with pytest.warns(DataWarning, match=message):
+            assert getattr(datasets, f"from_{found}")(data).num_classes == 2
+
+
+def test_names_may_be_those_of_the_columns_of_rows():
+    found = datasets.from_torch(pairs([[0, 1], [1, 1]], ["old", "new"]))
+    assert (found.class_names, found.label_sets.shape) == (("old", "new"), (2, 2))
+    with pytest.warns(DataWarning, match=r"3 names .*, as there are rows of 2 labels"):
+        assert datasets.from_torch(pairs([[0, 1], [1, 1]], [*"abc"])).class_names is None
+
+
+FRAME = pd.DataFrame({"a": [0.0, 1, 0.5], "b": [1.0, 0, 0], "label": [0, 1, 0]})
+PAIRS = TensorDataset(torch.rand(4, 3), torch.arange(4) % 2)
+
+
+@pytest.mark.parametrize("convert", [datasets.from_torch, datasets.from_huggingface])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, r"data must be .*, got None \(NoneType\)"),
+        (3, r"data must be .*, got 3 \(int\)"),
+        ("mnist", r"data must be samples, got the path 'mnist'"),
+        ((row for row in X), r"data must have a length, .* generator might have no end"),
+        (DataLoader(PAIRS), "got a DataLoader"),
+    ],
+)
+def test_sources_without_samples_of_their_own_are_told(convert, data, message):
+    with pytest.raises(DataError, match=rf"\(training part\): .*{message}"):
+        convert(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((FRAME,), r"got a DataFrame; .* by from_huggingface\(data, inputs=.*or .* from_numpy$"),
+        ((DataLoader(PAIRS),), r"got a DataLoader; give the data set .*, loader\.dataset$"),
+        (({"train": PAIRS},), r"got splits \['train'\]; give one of them, such as data\['train'\]"),
+        ((PAIRS, {"own": PAIRS}), r"\(test part\).* such as data\['own'\]; arrays .*from_numpy of"),
+        (({"x": X, "y": Y},), r"arrays of inputs .* or from_numpy"),
+        ((X[0], Y), r"got ndarray as sample 0 of ndarray; arrays of .* or from_numpy"),
+        (((X, Y),), r"got ndarray as sample 0 of tuple; arrays of .* or from_numpy"),
+        ((torch.rand(2, 3), Y), r"got Tensor as sample 0 of Tensor; arrays of .* or from_numpy"),
+    ],
+)
+def test_what_to_give_in_place_of_other_sources_is_told(data, message):
+    with pytest.raises(DataError, match=message):
+        datasets.from_torch(*data)
+
+
+def test_columns_of_a_data_frame_are_read_by_name():
+    for inputs in (["a", "b"], np.array(["a", "b"]), pd.Index(["a", "b"]), iter("ab")):
+        found = datasets.from_huggingface({"train": FRAME, "test": FRAME}, inputs=inputs)
+        assert (found.input_shape, found.num_native_test) == ((2,), 3)
+    for inputs, message in (([], "at least one column"), ("", "have a column ''")):
+        with pytest.raises(DataError, match=f"must .*{message}"):
+            datasets.from_huggingface(FRAME, inputs=inputs)
+    numbered = pd.DataFrame({0: [0.0, 1.0], "label": [0, 1]})
+    assert datasets.from_huggingface(numbered, inputs=0).inputs.tolist() == [[0.0], [1.0]]
+
+
+def test_an_empty_split_of_validation_is_left_out():
+    splits = Splits(train=table(4), validation=Rows({"image": [], "label": []}))
+    assert datasets.from_huggingface(splits).num_native_test == 0
+    found = datasets.from_huggingface(Splits(**splits, test=table(2)))
+    assert (len(found), found.num_native_test) == (6, 2)
+    with pytest.raises(DataError, match=r"\(test part\): .* at least one sample"):
+        datasets.from_huggingface(Splits(train=table(4), test=splits["validation"]))
+
+
+def test_splits_of_huggingface_have_the_names_that_folders_have():
+    found = datasets.from_huggingface(Splits(training=table(4), testing=table(2), val=table(3)))
+    assert (len(found), found.num_native_test) == (9, 2)
+
+
+@pytest.mark.parametrize(("part", "hint"), [("training", "$"), ("test", "; give another one as")])
+def test_labels_that_are_all_missing_are_told_by_part(part, hint):
+    none = (X[:2], [-1, -1])
+    given = none if part == "training" else (X, Y, none)
+    with pytest.raises(DataError, match=rf"\({part} part\): all labels are -1, .*labels{hint}"):
+        datasets.from_numpy(*given)

@@ -47,6 +47,28 @@ def test_both_forms_are_read(tmp_path, written):
             assert cifar.targets[rows].tolist() == labels.tolist()
 
 
+def test_names_of_classes_are_read_where_they_are_there(written):
+    assert datasets.load(written).class_names is None
+    names = [f"class {number}" for number in range(10)]
+    if written.name.endswith("bin"):
+        (written / "batches.meta.txt").write_text("\n".join([*names, "", ""]))
+    else:
+        content = {b"num_vis": 3072, b"label_names": [name.encode() for name in names]}
+        (written / "batches.meta").write_bytes(pickle.dumps(content, protocol=2))
+    assert datasets.load(written).class_names == tuple(names)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", pickle.dumps({b"label_names": [1]}), pickle.dumps(os.sep)]
+)
+def test_names_of_classes_that_cannot_be_read(written, content):
+    if written.name.endswith("bin"):
+        pytest.skip("not pickled")
+    (written / "batches.meta").write_bytes(content)
+    with pytest.raises(DataError, match=r"batches\.meta cannot be read as names of classes"):
+        datasets.load(written)
+
+
 def test_a_batch_that_is_missing_or_damaged(written):
     path = next(written.glob("data_batch_4*"))
     path.write_bytes(path.read_bytes()[:500])

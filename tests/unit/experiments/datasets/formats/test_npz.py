@@ -140,9 +140,44 @@ def test_arrays_that_are_not_read_are_told(tmp_path, others, write_npz):
 
 def test_what_an_archive_without_samples_holds_is_told(tmp_path, images):
     path = tmp_path / "own.npz"
-    np.savez(path, X_train=images(3), Y_train=np.arange(3))
-    with pytest.raises(DataError, match=r"lacks x_train, and holds X_train, Y_train$"):
+    for names in (("X_train", "Y_train"), ("X", "y"), ("X_train", "y_train")):
+        np.savez(path, **dict(zip(names, (images(3), np.arange(3)), strict=True)))
+        lacks = names[0].lower() if names[1].islower() else "x_train"
+        message = (
+            rf"x_train and y_train, or x and y, .* lacks {lacks}, and holds {', '.join(names)}$"
+        )
+        with pytest.raises(DataError, match=message):
+            datasets.load(path)
+
+
+def test_one_array_is_no_archive(tmp_path, images):
+    path = tmp_path / "own.npz"
+    with path.open("wb") as file:
+        np.save(file, images(3))
+    with pytest.raises(DataError, match=r"\(ValueError: it holds one array without a name, as"):
         datasets.load(path)
+
+
+@pytest.mark.parametrize("test", [True, False])
+def test_empty_arrays_of_validation_are_left_out(tmp_path, test, write_npz):
+    more = {"x_val": np.zeros((0, 5, 4), np.uint8), "y_val": np.arange(0)}
+    more |= {} if test else {"x_test": None, "y_test": None}
+    path = write_npz(tmp_path / "own.npz", **more)
+    np.savez(tmp_path / "own_train_writers.npz", writer=np.arange(12))
+    if test:
+        np.savez(tmp_path / "own_test_writers.npz", writer=np.arange(6))
+    found = datasets.load(path)
+    assert (len(found) - found.num_native_test, found.num_native_test) == (12, 6 * test)
+    with pytest.raises(DataError, match="of the same length"):
+        datasets.load(write_npz(path, **more | {"y_val": np.arange(2)}))
+
+
+def test_arrays_may_be_called_training_and_testing(tmp_path, images):
+    labels = np.arange(3)
+    parts = {"x_training": images(3), "y_training": labels, "x_testing": images(3)}
+    np.savez(tmp_path / "own.npz", **parts, y_testing=labels)
+    found = datasets.load("own", tmp_path)
+    assert (len(found), found.num_native_test) == (6, 3)
 
 
 def test_what_is_given_counts_more_than_what_an_archive_says(tmp_path, write_npz):

@@ -41,6 +41,15 @@ def test_omniglot_from_a_zip_file_and_a_folder(tmp_path, omniglot):
     assert {"images_background", "packed"} <= {info.name for info in datasets.available(tmp_path)}
 
 
+def test_both_parts_of_omniglot_are_read_as_one_folder(tmp_path, omniglot):
+    save(tmp_path / "images_evaluation" / "Tengwar" / "character01" / "0002_01.png", 0, (105, 105))
+    found = datasets.load(tmp_path)
+    assert (len(found), found.domain_names) == (7, ("Greek", "Latin", "Tengwar"))
+    save(tmp_path / "images_small" / "Greek" / "character01" / "0001_01.png", 0, (105, 105))
+    with pytest.raises(DataError, match=r"drawing Greek/character01/0001_01\.png in several fold"):
+        datasets.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("mode", "message"),
     [

@@ -56,7 +56,11 @@ def test_a_label_that_is_none(tmp_path):
     ("content", "message"),
     [
         ("0\tann\tfine\n1\tbob\tbad\n", r"own\.tsv, line 1: .* got 3 columns, as in 2 of 2 lines"),
-        ("0\tann\t\n1\tbob\tbad\r\n1\tid\n", r"line 2: .* got 3 columns, as in 2 of 3 lines"),
+        ("0\tann\t\n1\tbob\tbad\r\n1\tid\tyes\n", r"line 2: .* got 3 columns, as in 2 of 3 lines"),
+        (
+            "fine\t1\nbad\t0\n",
+            r"got a label after the text in line 1; write labels first",
+        ),
         ("0\ta\tb\t1\n1\tc\td\t1\n", r"line 1: .* got 4 columns, as in 2 of 2 lines"),
         ("0\t0.5\t\n1\t1e-3\t\n", r"label<TAB>text, got numbers alone; save a table as"),
         ("0\tfine\n\n3\tbad\n", r"own\.tsv, line 3: labels must be 0"),
@@ -77,6 +81,12 @@ def test_tabs_inside_texts_are_told_and_read_as_spaces(tmp_path):
         tabs = datasets.load("own", tmp_path)
     (tmp_path / "own.tsv").write_text("0\tso sad\n1\tso happy\n0\tbad\n")
     np.testing.assert_array_equal(tabs.inputs, datasets.load("own", tmp_path).inputs)
+
+
+def test_tabs_at_the_end_of_lines_are_no_columns(tmp_path):
+    (tmp_path / "own.tsv").write_text("1\tgood day\t\n0\tbad day\t\n1\tgood\tday\n")
+    with pytest.warns(DataWarning, match=r"1 text of 3, first in line 3, holds tabs, which"):
+        assert datasets.load("own", tmp_path).targets.tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("end", ["\t", "\t\t", "\t\r"])
