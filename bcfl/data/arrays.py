@@ -94,20 +94,21 @@ def class_numbers(
     labels = np.asarray(values, object)
     if labels.ndim != 1:
         raise ValueError(f"{what} must be one label per sample, got shape {labels.shape}")
-    several = next((one for one in labels.tolist() if not isinstance(one, Hashable)), None)
-    if several is not None:
+    try:
+        return torch.tensor([places[label] for label in labels.tolist()], dtype=torch.int64)
+    except KeyError as error:
+        flags = [label in places for label in labels.tolist()]
+        check_present(np.where(flags, "", labels), what)
+        raise ValueError(
+            f"{what} must be among the {len(places)} classes {shortened(list(places))}, got "
+            f"{_plain(error.args[0])!r} in sample {flags.index(False)} (from 0)"
+        ) from None
+    except TypeError:
+        several = next(one for one in labels.tolist() if not isinstance(one, Hashable))
         raise TypeError(
             f"{what} must be one label per sample, got {described(several)}{AS_ROWS}, and leave "
             "out classes"
-        )
-    others = [index for index, label in enumerate(labels.tolist()) if label not in places]
-    if others:
-        check_present(np.where([label in places for label in labels.tolist()], "", labels), what)
-        raise ValueError(
-            f"{what} must be among the {len(places)} classes {shortened(list(places))}, got "
-            f"{_plain(labels[others[0]])!r} in sample {others[0]} (from 0)"
-        )
-    return torch.tensor([places[label] for label in labels.tolist()], dtype=torch.int64)
+        ) from None
 
 
 def class_list(classes: Sequence[Any]) -> tuple[Any, ...]:

@@ -51,7 +51,9 @@ def with_pixels(values: Any) -> Any:  # noqa: ANN401 - of any library
 def _pixels(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, list | tuple):
         return coloured([_pixels(one) for one in value])
-    return pixels_of(value) if is_image(value) else value
+    if is_image(value):
+        return pixels_of(value)
+    return value[None] if getattr(value, "ndim", 0) == 2 else value  # grey, as those of one channel
 
 
 def coloured(images: Sequence[Any]) -> Sequence[Any]:

@@ -98,7 +98,8 @@ def dense_array(values: Any) -> NDArray[Any]:  # noqa: ANN401 - of any library
     Raises:
         numpy.ma.MaskError: an entry is masked.
     """
-    if _are_masked(arrays_in(values)):
+    found = arrays_in(values)
+    if found and _are_masked(found):
         raise np.ma.MaskError
     if not isinstance(values, list | tuple):
         return np.asarray(values)
@@ -278,14 +279,14 @@ def arrays_in(values: Any, numbers: bool = False) -> list[Any]:  # noqa: ANN401 
     level, found = [values], []
     while level:
         kinds = set(map(type, level))
-        arrays = tuple(kind for kind in kinds - _LISTS if _is_array(kind))
+        arrays = tuple(filter(_is_array, kinds - _LISTS))
         if arrays:
             every = len(arrays) == len(kinds)
             found += level if every else [x for x in level if type(x) in arrays]
-        lists = level if kinds <= _LISTS else [x for x in level if isinstance(x, list | tuple)]
-        if not numbers:  # most lists that begin with a number hold numbers alone
-            lists = [x for x in lists if x and type(x[0]) not in _NUMBERS]
-        level = list(chain.from_iterable(lists))
+        nested = {kind for kind in kinds if issubclass(kind, list | tuple)}
+        lists = [x for x in level if type(x) in nested and x] if nested else ()
+        closed = () if numbers else _NUMBERS  # lists that begin so most often hold numbers alone
+        level = list(chain.from_iterable([x for x in lists if type(x[0]) not in closed]))
     return found
 
 

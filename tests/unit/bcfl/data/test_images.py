@@ -139,5 +139,7 @@ def test_grey_images_get_three_channels_beside_coloured_ones():
     for inputs in (client.views["train"].inputs, View.from_arrays([grey, red], [0, 1]).inputs):
         np.testing.assert_array_equal(inputs.numpy(), expected)
     np.testing.assert_array_equal(datasets.from_torch(pairs, scaled=False).inputs, expected)
+    arrays = View.from_arrays([grey, np.full((2, 3), 8, np.uint8)], [0, 1]).inputs
+    assert (arrays.shape, arrays[1].unique()) == ((2, 1, 2, 3), 8)
     with pytest.raises(ValueError, match=r"samples must agree in shape, .*; pad or crop them"):
         ClientData.from_dataset("ann", [(grey, 0), (red.resize((1, 1)), 1)])
