@@ -119,7 +119,7 @@ def opened(source: Any, by_name: bool) -> Any:  # noqa: ANN401
 
     Raises:
         TypeError: the source has no columns, and these are asked for, or it has no length.
-        ValueError: a sample cannot be read; see `Reader.at`.
+        ValueError: there is no sample, or one cannot be read, and is then named.
     """
     check_split(source)
     if is_named(source) or isinstance(source, Samples) or is_loader(source):
