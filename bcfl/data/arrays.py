@@ -6,7 +6,7 @@ shares no memory with what was given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from reprlib import repr as shortened
 from typing import Any
 
@@ -15,8 +15,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from bcfl.runtime.arrays import check_dense, plain_tensor, real_array
-from bcfl.runtime.numbers import check_exact, check_present
+from bcfl.runtime.arrays import AS_ROWS, check_dense, plain_tensor, real_array
+from bcfl.runtime.numbers import check_int64, check_present, rounded_number
 from bcfl.runtime.suggestions import described
 
 AS_CLASSES = (
@@ -30,20 +30,22 @@ AS_CLASSES = (
 def inputs_tensor(values: ArrayLike | Tensor, what: str = "inputs") -> Tensor:
     """A copy of inputs; floating-point numbers keep their precision, others become float32.
 
+    Where this would round a whole number, they become float64.
+
     Args:
         values: (samples, ...) numbers.
         what: name of the inputs, for errors.
 
     Raises:
         TypeError: see `bcfl.runtime.real_array`.
-        ValueError: a value is missing, there is no axis of samples, or float32 rounds a whole
-            number.
+        ValueError: a value is missing, or there is no axis of samples.
     """
     array = real_array(values, what)
     sizes = {2: torch.float16, 4: torch.float32}
     kept = sizes.get(array.dtype.itemsize, torch.float64)
-    check_exact(array, what)
-    return _copied(array, kept if array.dtype.kind == "f" else torch.float32, what)
+    if array.dtype.kind != "f":
+        kept = torch.float32 if rounded_number(array) is None else torch.float64
+    return _copied(array, kept, what)
 
 
 def targets_tensor(
@@ -64,8 +66,7 @@ def targets_tensor(
     array = real_array(values, what, of_text)
     if array.dtype.kind == "f":
         return inputs_tensor(array, what)
-    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{what} must be below 2**63, got {array.max()}")
+    check_int64(array, what)
     return _copied(array, torch.int64, what)
 
 
@@ -93,6 +94,12 @@ def class_numbers(
     labels = np.asarray(values, object)
     if labels.ndim != 1:
         raise ValueError(f"{what} must be one label per sample, got shape {labels.shape}")
+    several = next((one for one in labels.tolist() if not isinstance(one, Hashable)), None)
+    if several is not None:
+        raise TypeError(
+            f"{what} must be one label per sample, got {described(several)}{AS_ROWS}, and leave "
+            "out classes"
+        )
     others = [index for index, label in enumerate(labels.tolist()) if label not in places]
     if others:
         check_present(np.where([label in places for label in labels.tolist()], "", labels), what)
@@ -110,11 +117,14 @@ def class_list(classes: Sequence[Any]) -> tuple[Any, ...]:
         classes: all labels, each once.
 
     Raises:
-        TypeError: the classes are no sequence, or a label cannot be hashed.
+        TypeError: the classes have no order, or a label cannot be hashed.
         ValueError: they are no row, there is none, or one is repeated.
     """
-    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
-        raise TypeError(f"classes must be a list of all labels, got {described(classes)}")
+    if isinstance(classes, str | Mapping) or not hasattr(classes, "__getitem__"):
+        raise TypeError(
+            f"classes must be a list of all labels, got {described(classes)}; of labels without an "
+            "order `sorted(classes)` makes one"
+        )
     known = np.asarray(classes, object)
     if known.ndim != 1 or not len(known):
         raise ValueError(f"classes must be a row of labels, at least one, got shape {known.shape}")

@@ -25,11 +25,17 @@ from bcfl.data.names import (
 )
 from bcfl.data.sources import Columns, samples_and_columns
 from bcfl.data.view import View
+from bcfl.runtime.arrays import featureless, pair_of
 from bcfl.runtime.seeds import generator
 from bcfl.runtime.suggestions import described
 
 POOL = "(all samples)"
 """Name of the pseudo-client that holds all training samples in centralised methods."""
+OF_OTHERS = (
+    "; a torch Dataset or DataLoader, a data set of Hugging Face or a data frame: "
+    "ClientData.from_dataset"
+)
+"""What to do about samples that are no pair of arrays."""
 
 
 def pool_name(group: int | None) -> str:
@@ -108,7 +114,8 @@ class ClientData:
         for name, view in sorted(self.views.items(), key=lambda item: item[0] != TRAIN):
             shape = tuple(view.inputs.shape[1:])
             if len(view) and not shape:
-                raise ValueError(f"client {self.client!r}, view {name!r}: {_featureless(view)}")
+                told = featureless(view.inputs.shape, view.targets.shape)
+                raise ValueError(f"client {self.client!r}, view {name!r}: {told}")
             if len(view) and math.prod(shape) != math.prod(wanted):
                 raise ValueError(
                     f"client {self.client!r}, view {name!r}: inputs must have the shape of the "
@@ -167,8 +174,8 @@ class ClientData:
         Raises:
             TypeError: inputs and targets are not a pair, or are masked, complex or not numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
-                inputs have no axis of features or are not finite, float32 rounds a whole number of
-                them, those of the test differ in size, or a target is none of the classes.
+                inputs have no axis of features or are not finite, those of the test differ in size,
+                or a target is none of the classes.
 
         Example:
             >>> import bcfl
@@ -180,7 +187,7 @@ class ClientData:
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
                 if given is not None:
-                    inputs, targets = _as_pair(given)
+                    inputs, targets = pair_of(given, "samples", "(inputs, targets)", OF_OTHERS)
                     columns = named_columns(inputs) if name == TRAIN else columns
                     x = without_frame(inputs, columns)
                     views[name] = View.from_arrays(x, targets, classes)
@@ -250,33 +257,11 @@ class ClientData:
         return replace(made, columns=columns)
 
 
-def _featureless(view: View) -> str:
-    """What is wrong with inputs that have no axis but that of the samples."""
-    targets = tuple(view.targets.shape)
-    swapped = f"; or are they swapped with the targets, of shape {targets}?"
-    return (
-        "inputs must have shape (samples, ...) with at least one axis of features, got "
-        f"{tuple(view.inputs.shape)}; one number per sample becomes a feature by "
-        f"`inputs.reshape(-1, 1)`{swapped * (len(targets) > 1)}"
-    )
-
-
 def _of_view(error: Exception, client: str, view: str) -> TypeError | ValueError:
     """An error that names client and view; those of other libraries may not be made by a text."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     told = f"{type(error).__name__}: " * (type(error) is not kind)
     return kind(f"client {client!r}, view {view!r}: {told}{error}")
-
-
-def _as_pair(given: object) -> Sequence[Any]:
-    if isinstance(given, tuple | list) and len(given) == 2:
-        return given
-    size = f" of length {len(given)}" if isinstance(given, tuple | list) else ""
-    size = f" with {list(given)[:5]}" if isinstance(given, Mapping) else size
-    raise TypeError(
-        f"samples must be a pair (inputs, targets), got a {type(given).__name__}{size}; a torch "
-        "Dataset or DataLoader, a data set of Hugging Face or a data frame: ClientData.from_dataset"
-    )
 
 
 def sorted_clients(

@@ -75,8 +75,8 @@ class View:
     ) -> View:
         """Copy inputs and targets of any memory layout, such as arrays, lists and data frames.
 
-        Floating-point numbers keep their precision; other inputs become float32, other targets
-        int64.
+        Floating-point numbers keep their precision; other inputs become float32, or float64 where
+        float32 would round them, and other targets int64.
 
         Args:
             inputs: (samples, ...) numbers.
@@ -90,8 +90,8 @@ class View:
 
         Raises:
             TypeError: inputs or targets are masked, complex or no numbers.
-            ValueError: inputs and targets differ in length, inputs are not finite, float32 rounds a
-                whole number of them, or a target is none of the classes.
+            ValueError: inputs and targets differ in length, inputs are not finite, or a target is
+                none of the classes.
         """
         numbers = targets_tensor(targets) if classes is None else class_numbers(targets, classes)
         return cls(inputs_tensor(without_frame(inputs)), numbers)

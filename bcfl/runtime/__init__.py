@@ -7,7 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bcfl.runtime.arrays import arrays_in, plain_array, real_array
+    from bcfl.runtime.arrays import (
+        AS_ROWS,
+        arrays_in,
+        featureless,
+        holds_sets,
+        pair_of,
+        plain_array,
+        real_array,
+    )
     from bcfl.runtime.devices import device_named, limited_threads
     from bcfl.runtime.folders import (
         FEDERATIONS,
@@ -23,12 +31,13 @@ if TYPE_CHECKING:
     )
     from bcfl.runtime.numbers import (
         as_whole,
-        check_exact,
         check_finite,
+        check_int64,
         check_present,
         check_whole,
         is_real,
         is_whole,
+        rounded_number,
     )
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
     from bcfl.runtime.suggestions import as_given, check_name, counted, nearest, nearest_name
@@ -36,7 +45,15 @@ if TYPE_CHECKING:
     from bcfl.runtime.workers import become_worker, died, portable
 
 _MODULES = {
-    "arrays": ("arrays_in", "plain_array", "real_array"),
+    "arrays": (
+        "AS_ROWS",
+        "arrays_in",
+        "featureless",
+        "holds_sets",
+        "pair_of",
+        "plain_array",
+        "real_array",
+    ),
     "devices": ("device_named", "limited_threads"),
     "folders": (
         "FEDERATIONS",
@@ -52,12 +69,13 @@ _MODULES = {
     ),
     "numbers": (
         "as_whole",
-        "check_exact",
         "check_finite",
+        "check_int64",
         "check_present",
         "check_whole",
         "is_real",
         "is_whole",
+        "rounded_number",
     ),
     "seeds": ("derive_seed", "generator", "lineage_key"),
     "suggestions": ("as_given", "check_name", "counted", "nearest", "nearest_name"),
@@ -67,6 +85,7 @@ _MODULES = {
 _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "AS_ROWS",
     "FEDERATIONS",
     "GRAPHS",
     "PAIRS",
@@ -80,8 +99,8 @@ __all__ = [
     "as_whole",
     "become_worker",
     "callers_level",
-    "check_exact",
     "check_finite",
+    "check_int64",
     "check_name",
     "check_present",
     "check_whole",
@@ -89,7 +108,9 @@ __all__ = [
     "derive_seed",
     "device_named",
     "died",
+    "featureless",
     "generator",
+    "holds_sets",
     "is_real",
     "is_whole",
     "limited_threads",
@@ -97,9 +118,11 @@ __all__ = [
     "locked",
     "nearest",
     "nearest_name",
+    "pair_of",
     "plain_array",
     "portable",
     "real_array",
+    "rounded_number",
     "warn_of_data",
     "whole_folder",
     "write_aside",

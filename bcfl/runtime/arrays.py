@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from numbers import Real
+from os import PathLike
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ REAL_KINDS = "biuf"
 AS_COLUMNS = (
     "; values without an order become columns of 0 and 1, by one list of categories for all "
     "clients, and for training and test samples alike: "
-    "`[[value == one for one in categories] for value in values]`"
+    "`[[value == one for {}one in categories] for {} in values]`"
 )
 """What to do about text among inputs."""
 AS_ROWS = (
@@ -29,8 +30,8 @@ AS_ROWS = (
     "sample"
 )
 """What to do about labels of samples that differ in their number."""
-FROM_TEXT = "; numbers that are text become numbers by `.astype(float)`"
-"""What to do about text that numbers can be read from."""
+AS_NUMBERS = "; they become numbers by `numpy.asarray(values, float)`"
+"""What to do about text and other objects that numbers can be read from."""
 
 
 def plain_array(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of any library
@@ -50,7 +51,25 @@ def plain_array(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of an
         values = plain_tensor(values, what).numpy()
     _check_sparse(values, what)
     array = _converted(values, what)
+    if array.dtype.kind in "OUS" and not array.ndim:
+        _check_several(values, what)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _check_several(values: Any, what: str) -> None:  # noqa: ANN401
+    """Check that values in place of an array are no path, and nothing that has to become a list."""
+    if isinstance(values, PathLike) or (isinstance(values, str) and PurePath(values).suffix):
+        raise TypeError(
+            f"{what} must be an array, got the path {str(values)!r}; read it before, such as by "
+            "numpy.load or pandas.read_csv"
+        )
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
+        remedy = "`list(values)` makes a list"
+        if isinstance(values, Mapping):
+            remedy = "of columns `pandas.DataFrame(values)`, of samples `list(values.values())`"
+        raise TypeError(
+            f"{what} must be an array or a list, got a {type(values).__name__}; {remedy}"
+        )
 
 
 def _converted(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401
@@ -119,30 +138,44 @@ def real_array(
         if got == "objects":
             check_present(array, what)
             got = f"objects such as {described(next(array.flat))}" if array.size else got
-            got += _of_objects(array)
         else:
             got = f"{got} ({array.dtype})"
-        remedy = _remedy(array, of_text) if _has_text(array) else ""
-        raise TypeError(f"{what} must be real numbers, got {got}{remedy}")
+        raise TypeError(f"{what} must be real numbers, got {got}{_remedy(array, of_text)}")
     return array
 
 
-def _of_objects(array: NDArray[Any]) -> str:
-    """What to do about objects that are numbers, or rows of them."""
-    if array.size and all(isinstance(one, Real) for one in array.flat):
-        return "; numbers that are objects become numbers by `.astype(float)`"
-    if array.size and all(isinstance(one, list | tuple | np.ndarray) for one in array.flat):
-        return "; rows that are objects become one array by `numpy.stack(list(values))`"
-    return ""
-
-
 def _remedy(array: NDArray[Any], of_text: str) -> str:
-    """What to do about text; where it holds numbers alone, these can be read."""
+    """What to do about text, and objects that are numbers, or rows of them."""
+    if array.dtype.kind in "OUS" and array.size and _are_numbers(array):
+        are_targets = of_text not in ("", AS_COLUMNS)
+        return AS_NUMBERS + ", and classes by `.astype(int)` of that" * are_targets
+    if _has_text(array):
+        of_rows = ("value in row for ", "row") if array.ndim == 2 else ("", "value")
+        return of_text.format(*of_rows) if of_text == AS_COLUMNS else of_text
+    if array.size and all(isinstance(one, list | tuple | np.ndarray) for one in array.flat):
+        one_shape = len({len(one) for one in array.flat}) == 1
+        stacked = "rows that are objects become one array by `numpy.stack(list(values))`"
+        return f"; {stacked if one_shape else 'rows must agree in shape; pad or crop them before'}"
+    return holds_sets(array) * AS_ROWS
+
+
+def _are_numbers(array: NDArray[Any]) -> bool:
+    """Whether text or other objects are numbers."""
     try:
-        array.astype(float)
+        return array.ndim > 0 and not np.isnan(array.astype(float)).any()
     except (TypeError, ValueError):
-        return of_text
-    return FROM_TEXT + ", classes by `.astype(int)`" * (of_text not in ("", AS_COLUMNS))
+        return False
+
+
+def holds_sets(array: NDArray[Any]) -> bool:
+    """Whether there are several labels each in place of one, such as in sets.
+
+    Args:
+        array: labels of all samples.
+    """
+    return array.dtype.kind == "O" and any(
+        isinstance(one, Collection) and not isinstance(one, str | bytes) for one in array.flat
+    )
 
 
 def _has_text(array: NDArray[Any]) -> bool:
@@ -196,6 +229,41 @@ def _are_masked(arrays: Sequence[Any]) -> bool:
     kinds = set(map(type, arrays))
     return any(issubclass(kind, np.ma.MaskedArray) for kind in kinds) and any(
         isinstance(one, np.ma.MaskedArray) and np.ma.is_masked(one) for one in arrays
+    )
+
+
+def pair_of(given: object, what: str, pair: str, remedy: str = "") -> Sequence[Any]:
+    """Inputs and targets, which are to be a pair.
+
+    Args:
+        given: a tuple or list of two.
+        what: what has them, for the message.
+        pair: its parts, such as `(inputs, targets)`, for the message.
+        remedy: what to do about anything else, for the message.
+
+    Raises:
+        TypeError: it is anything else.
+    """
+    if isinstance(given, tuple | list) and len(given) == 2:
+        return given
+    size = f" of length {len(given)}" if isinstance(given, tuple | list) else ""
+    size = f" with {list(given)[:5]}" if isinstance(given, Mapping) else size
+    raise TypeError(f"{what} must be a pair {pair}, got a {type(given).__name__}{size}{remedy}")
+
+
+def featureless(inputs: Sequence[int], targets: Sequence[int], kind: str = "targets") -> str:
+    """What is wrong with inputs that have no axis but that of the samples.
+
+    Args:
+        inputs: their shape.
+        targets: that of the targets.
+        kind: what targets are called.
+    """
+    swapped = f"; or are they swapped with the {kind}, of shape {tuple(targets)}?"
+    return (
+        "inputs must have shape (samples, ...) with at least one axis of features, got "
+        f"{tuple(inputs)}; one number per sample becomes a feature by "
+        f"`numpy.asarray(inputs).reshape(-1, 1)`{swapped * (len(targets) > 1)}"
     )
 
 

@@ -80,30 +80,36 @@ def check_finite(values: NDArray[Any], what: str) -> None:
     )
 
 
-def check_exact(values: NDArray[Any], what: str) -> None:
-    """Check that whole numbers are the same in float32, as all up to 2**24 are.
+def rounded_number(values: NDArray[Any]) -> int | None:
+    """The first whole number that float32 rounds, as it may beyond 2**24; None without one.
+
+    Args:
+        values: numbers of any type.
+    """
+    if values.dtype.kind not in "ui" or not values.size:
+        return None
+    if max(int(values.max()), -int(values.min())) <= EXACT:
+        return None
+    import numpy as np
+
+    large = values[(values > EXACT) | (values < -EXACT)]
+    sizes = (large if large.dtype.kind == "u" else np.abs(large.astype(np.int64))).astype(np.uint64)
+    rounded = large[sizes // (sizes & (~sizes + np.uint64(1))) > EXACT]  # odd parts of the numbers
+    return int(rounded[0]) if rounded.size else None
+
+
+def check_int64(values: NDArray[Any], what: str) -> None:
+    """Check that whole numbers are not too large for int64.
 
     Args:
         values: numbers of any type.
         what: name of the values, for the message.
 
     Raises:
-        ValueError: float32 rounds one of them.
+        ValueError: one is.
     """
-    if values.dtype.kind not in "ui" or not values.size:
-        return
-    if max(int(values.max()), -int(values.min())) <= EXACT:
-        return
-    import numpy as np
-
-    large = values[(values > EXACT) | (values < -EXACT)]
-    sizes = (large if large.dtype.kind == "u" else np.abs(large.astype(np.int64))).astype(np.uint64)
-    rounded = large[sizes // (sizes & (~sizes + np.uint64(1))) > EXACT]  # odd parts of the numbers
-    if rounded.size:
-        raise ValueError(
-            f"{what} that are whole numbers must be the same in float32, as all up to {EXACT} are, "
-            f"got {rounded[0]}; give floats, by `.astype(float)`, where they may be rounded"
-        )
+    if values.dtype.kind == "u" and values.size and values.max() >= 2**63:
+        raise ValueError(f"{what} must be below 2**63, got {values.max()}")
 
 
 def check_present(values: NDArray[Any], what: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import check_exact, is_real, warn_of_data
+from bcfl.runtime import is_real, rounded_number, warn_of_data
 
 WHITE = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
 """The highest value of images, by their type."""
@@ -79,8 +79,8 @@ def scaled_inputs(
 
     Raises:
         ValueError: `highest` or `scaled` is of another type, `highest` is given although inputs are
-            kept, inputs are not in 0 to `highest`, parts are of different scales, or inputs are
-            kept whole numbers that float32 rounds.
+            kept, inputs are not in 0 to `highest`, parts are of different scales, or inputs that
+            are kept are too large for float32.
     """
     highest, scaled = reading.get("highest"), reading.get("scaled", True)
     if not isinstance(scaled, bool | np.bool_):
@@ -91,35 +91,62 @@ def scaled_inputs(
     low, high = min(one.low for one in spans.values()), max(one.high for one in spans.values())
     inputs = np.concatenate([*parts.values()])
     if not scaled:
-        return _kept(inputs, highest, max(-low, high))
+        return _kept(what, inputs, highest, max(-low, high))
     if highest is None:
-        _check_one_scale(what, parts, spans)
-        highest = _usual_highest(what, inputs, low, high)
+        highest = _default_highest(what, parts, spans, inputs)
     elif not is_unit(inputs, highest):
         raise ValueError(f"inputs must lie in 0 to highest={highest}, got {low} to {high}")
     if highest is None:
-        return ((inputs.astype(np.float64) - low) / (high - low or 1.0)).astype(np.float32)
+        return _by_range(inputs, low, high)
+    if highest > HUGE:
+        inputs, highest = inputs / np.float64(highest), 1
     shares = inputs.astype(np.float32) / np.float32(highest)
     return shares.clip(0, 1, out=shares)
 
 
-def _check_one_scale(
-    what: str, parts: Mapping[str, NDArray[Any]], spans: Mapping[str, Span]
-) -> None:
-    """Check that parts do not show that one of them is in [0, 1], and another of 8 bits."""
+def _default_highest(
+    what: str,
+    parts: Mapping[str, NDArray[Any]],
+    spans: Mapping[str, Span],
+    inputs: NDArray[Any],
+) -> float | None:
+    """What inputs of all parts are divided by, None if their range; warns once where in doubt."""
+    doubt = _doubt_of_scales(parts, spans)
+    highest, other = _usual_highest(inputs, *span_of(inputs))
+    if doubt or other:
+        warn_of_data(f"{what}: {doubt or other} {WHERE}")
+    return highest
+
+
+def _by_range(inputs: NDArray[Any], low: float, high: float) -> NDArray[np.float32]:
+    """Numbers from the lowest to the highest as numbers from 0 to 1."""
+    numbers = inputs.astype(np.float64)
+    if np.isinf(high - low):
+        numbers, low, high = numbers / 2, low / 2, high / 2
+    return ((numbers - low) / (high - low or 1.0)).astype(np.float32)
+
+
+def _doubt_of_scales(parts: Mapping[str, NDArray[Any]], spans: Mapping[str, Span]) -> str:
+    """What to say of parts that may differ in scale; nothing where they do not seem to.
+
+    Raises:
+        ValueError: they show that one of them is in [0, 1], and another of 8 bits.
+    """
     scales = {_known_scale(inputs, *spans[part]) for part, inputs in parts.items()} - {None}
     differ = seem_to_differ(spans.values())
     if len(scales) < 2 and not differ:
-        return
+        return ""
     shown = ", ".join(f"{part} {x.dtype} up to {spans[part].high:.6g}" for part, x in parts.items())
-    if len(scales) > 1 or len({inputs.dtype.kind in "f" for inputs in parts.values()}) > 1:
+    are_images = any(inputs.ndim > 2 for inputs in parts.values())
+    differ_in_type = len({inputs.dtype.kind in "f" for inputs in parts.values()}) > 1
+    if len(scales) > 1 or (are_images and differ_in_type):
         raise ValueError(
             f"inputs of all parts must be of one scale, got {shown}; convert them, or set "
             f"highest=NUMBER to divide all by it, or scaled=False to keep them {WHERE}"
         )
-    warn_of_data(
-        f"{what}: inputs of all parts are scaled alike, but may be of several scales, got {shown}; "
-        f"convert them before if they are, or set highest=NUMBER, or scaled=False {WHERE}"
+    return (
+        f"inputs of all parts are scaled alike, but may be of several scales, got {shown}; convert "
+        "them before if they are, or set highest=NUMBER, or scaled=False"
     )
 
 
@@ -136,7 +163,9 @@ def seem_to_differ(spans: Iterable[Span]) -> bool:
 def _known_scale(inputs: NDArray[Any], low: float, high: float) -> float | None:
     """The number that stands for 1 in inputs of one part; None where that is not certain."""
     white = _white(inputs)
-    if low < 0 or high <= 0 or (white is not None and high <= 1):
+    if low < 0 or high <= 0:
+        return None
+    if white is not None and high <= (1 if inputs.ndim > 2 else white // 2):
         return None
     if white is None and inputs.dtype.kind in "bf" and high <= 1 + ROUNDING:
         return 1
@@ -161,40 +190,47 @@ def is_unit(values: NDArray[Any], highest: float = 1) -> bool:
 
 
 def _kept(
-    inputs: NDArray[np.generic], highest: float | None, largest: float
+    what: str, inputs: NDArray[np.generic], highest: float | None, largest: float
 ) -> NDArray[np.float32]:
     if highest is not None:
         raise ValueError(f"highest must not be given with scaled=False, got {highest}")
-    check_exact(inputs, "inputs")
     if largest > HUGE:
         raise ValueError(f"inputs are kept as float32, up to {HUGE:.4g}, got {largest:.4g}")
+    rounded = rounded_number(inputs)
+    if rounded is not None:
+        warn_of_data(
+            f"{what}: inputs are kept as float32, which rounds whole numbers beyond 2**24 such as "
+            f"{rounded}; number them from 0 before if each is a thing of its own"
+        )
     return inputs.astype(np.float32)
 
 
-def _usual_highest(what: str, inputs: NDArray[np.generic], low: float, high: float) -> float | None:
-    """What inputs are divided by, None if their range; warns where that may not be meant."""
-    white = _white(inputs)
+def _usual_highest(
+    inputs: NDArray[np.generic], low: float, high: float
+) -> tuple[float | None, str]:
+    """What inputs are divided by, None if their range; and what to say if that is in doubt."""
+    white, doubt = _white(inputs), ""
     if white is not None:
         by_range = high <= white // 2
         if is_dark(inputs.dtype, high):
             rule = "scaled to [0, 1] by their range" if by_range else f"divided by {white}"
-            warn_of_data(
-                f"{what}: {8 * inputs.itemsize}-bit inputs end at {high:.0f} and are {rule}; set "
+            doubt = (
+                f"{8 * inputs.itemsize}-bit inputs end at {high:.0f} and are {rule}; set "
                 f"highest={white} if they are images, highest={high:.0f} if that is their scale, "
-                f"or scaled=False to keep them {WHERE}"
+                "or scaled=False to keep them"
             )
-        return None if by_range else white
+        return None if by_range else white, doubt
     if inputs.dtype.kind in "bf" and is_unit(inputs):
-        return 1
+        return 1, doubt
     if not _has_known_scale(inputs, low, high):
         whole = inputs.dtype.kind in "ui"
-        warn_of_data(
-            f"{what}: {'whole numbers' if whole else 'inputs'} from {low:.4g} to {high:.4g} are "
-            "scaled to [0, 1] by these two; set scaled=False to keep them, such as "
+        doubt = (
+            f"{'whole numbers' if whole else 'inputs'} from {low:.4g} to {high:.4g} are scaled to "
+            "[0, 1] by these two; set scaled=False to keep them, such as "
             f"{'the numbers of words' if whole else 'standardised features'}, or highest=NUMBER to "
-            f"divide by it {WHERE}"
+            "divide by it"
         )
-    return None
+    return None, doubt
 
 
 def is_dark(dtype: np.dtype[Any], high: float) -> bool:
@@ -263,7 +299,7 @@ def told_channels(shape: tuple[int, ...]) -> Literal["first", "last"] | None:
 
 
 def seem_last(shape: tuple[int, ...]) -> bool:
-    """Whether the sizes of one sample show that its channels are last, and nothing else.
+    """Whether sizes have a sign that channels are last, and none that they are first.
 
     Args:
         shape: of one sample.

@@ -183,8 +183,10 @@ def check_domains(
         samples: number of samples.
 
     Raises:
-        DataError: there are more or fewer, or one has no name.
+        DataError: there are more or fewer, one has no name, or two have the same.
     """
+    if len(set(names)) < len(names):
+        raise DataError(f"dataset {name!r}: domain_names must be distinct, got {names}")
     if domains is None:
         return
     if domains.shape != (samples,) or not np.isin(domains, np.arange(len(names))).all():

@@ -64,10 +64,7 @@ def from_numpy(
         )
     check_options(name, reading, OPTIONS)
     whole = Dataset.from_arrays(name, (inputs, targets), test, **reading)
-    if writers is None:
-        return whole
-    numbers = np.unique(writer_numbers(name, writers), return_inverse=True)[1]
-    return replace(whole, writers=numbers)
+    return whole if writers is None else replace(whole, writers=writer_numbers(name, writers))
 
 
 def _axes(part: Any) -> int | None:  # noqa: ANN401

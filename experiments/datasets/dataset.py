@@ -36,6 +36,7 @@ from experiments.datasets.labels import (
     as_integers,
     number_of_classes,
     numbered_labels,
+    writer_numbers,
 )
 from experiments.datasets.parts import are_images, arrays_of
 
@@ -66,7 +67,7 @@ class Dataset:
         DataError: an array has another dtype or shape, inputs are not finite, `num_classes` is no
             whole number from 1, labels or `num_native_test` are out of range, or there are not as
             many `class_names` as classes. Writers and domains may be whole numbers of any kind,
-            such as a list.
+            such as a list, and writers names, which are numbered in their order.
     """
 
     name: str
@@ -82,8 +83,10 @@ class Dataset:
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for kind in ("writers", "domains"):
-            object.__setattr__(self, kind, whole_numbers(self.name, kind, getattr(self, kind)))
+        if self.writers is not None:
+            object.__setattr__(self, "writers", writer_numbers(self.name, self.writers))
+        domains = whole_numbers(self.name, "domains", self.domains)
+        object.__setattr__(self, "domains", domains)
         sets = sets_of_labels(self.name, self.label_sets)
         object.__setattr__(self, "label_sets", sets)
         names = as_names(self.name, "domain_names", self.domain_names)
@@ -189,7 +192,7 @@ class Dataset:
                 integers 0 to k - 1 with each of them present (or below `num_classes`), inputs and
                 labels differ in length, inputs are not in 0 to `highest`, which takes inputs that
                 are scaled, parts are of different scales, such as bytes and numbers from 0 to 1,
-                or kept numbers are too large for float32 or, if whole, rounded by it.
+                or kept numbers are too large for float32.
         """
         parts = {"training": train} if test is None else {"training": train, "test": test}
         reading: Reading = {"highest": highest, "scaled": scaled, "channels": channels}
@@ -278,8 +281,6 @@ def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.gene
             f"dataset {what}: labels must be integers 0 to k - 1, got type {targets.dtype}"
             f"{as_integers(targets)}"
         )
-    if targets.dtype == np.uint64 and targets.max() > np.iinfo(np.int64).max:
-        raise DataError(f"dataset {what}: labels must be below 2**63, got {targets.max()}")
     if targets.dtype.kind == "i" and (targets == UNLABELLED).all():
         another = '; give another one as test, such as test=data["validation"] of Hugging Face'
         raise DataError(

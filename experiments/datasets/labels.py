@@ -13,12 +13,16 @@ from experiments.datasets.parts import array_of
 
 NUMBERED = (
     "number the labels `y` of training and test samples together: "
-    "`classes, y = numpy.unique(y, return_inverse=True)`"
+    "`classes, y = numpy.unique({}, return_inverse=True)`"
 )
-"""What to do about labels that are text, or integers with gaps."""
+"""What to do about labels that are text, or integers with gaps; takes the labels."""
+EXACT = 2**53
+"""Whole numbers up to this are exact as floating-point numbers."""
 
 UNLABELLED = -1
+"""The label of samples without one in some test sets."""
 WITHOUT_LABEL = "-1 if this means that they have no label, as numbering would make it a class"
+"""What that label means, and when such samples are to be left out."""
 
 
 class Labels(NamedTuple):
@@ -57,7 +61,7 @@ def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, firs
 
 
 def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
-    """Writers of samples as numbers: whole numbers as they are, names in their order.
+    """Writers of samples as numbers: those of int64 as they are, others and names in their order.
 
     Args:
         name: name of the data set, for the message.
@@ -70,12 +74,21 @@ def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
     if given.dtype.kind == "O" and all(isinstance(one, str) for one in given.flat):
         given = given.astype(str)
     if given.ndim != 1 or given.dtype.kind not in "iuUS":
+        are_several = given.ndim == 1 and given.dtype.kind in "fO"
         raise DataError(
-            f"dataset {name!r}: writers must be one whole number or name per sample, got shape "
-            f"{given.shape} of type {given.dtype}"
+            f"dataset {name!r}: writers must be one whole number or name per sample, got "
+            f"{_kinds_in(given)} of shape {given.shape}"
+            + "; `[*map(str, writers)]` makes names of all"
+            * are_several
         )
-    names = given.dtype.kind in "US"
-    return np.unique(given, return_inverse=True)[1] if names else given.astype(np.int64)
+    is_named = given.dtype.kind in "US" or (given.dtype.kind == "u" and given.max() >= 2**63)
+    return np.unique(given, return_inverse=True)[1] if is_named else given.astype(np.int64)
+
+
+def _kinds_in(array: NDArray[Any]) -> str:
+    """Types of the entries of an array of objects, or its own."""
+    kinds = sorted({type(one).__name__ for one in array.flat}) if array.dtype.kind == "O" else ()
+    return " and ".join(kinds) or str(array.dtype)
 
 
 def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:
@@ -99,6 +112,7 @@ def numbered_labels(name: str, given: Mapping[str, NDArray[Any]]) -> Labels:
     """
     labels = {part: whole_labels(_one_column(one)) for part, one in given.items()}
     shape = labels["training"].shape[1:]
+    _check_one_kind(name, {part: one.shape for part, one in labels.items()})
     if len(shape) != 1 or shape[0] < 2:
         return Labels(labels)
     for part, rows in labels.items():
@@ -113,6 +127,16 @@ def numbered_labels(name: str, given: Mapping[str, NDArray[Any]]) -> Labels:
         return Labels(by_part(rows.argmax(axis=1)), num_classes=shape[0])
     sets, numbers = np.unique(rows, axis=0, return_inverse=True)
     return Labels(by_part(numbers.reshape(-1)), label_sets=sets)
+
+
+def _check_one_kind(name: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    if {len(shape) for shape in shapes.values()} == {1, 2}:
+        kinds = {1: "one each", 2: "rows"}
+        shown = ", ".join(f"{part} {kinds[len(one)]} {one}" for part, one in shapes.items())
+        raise DataError(
+            f"dataset {name!r}: labels must be one for each sample, or rows of 0 and 1, in all "
+            f"parts alike, got {shown}; one-hot rows become classes by `numpy.argmax(y, axis=1)`"
+        )
 
 
 def _check_rows(what: str, rows: NDArray[Any], length: int) -> None:
@@ -145,18 +169,23 @@ def number_of_classes(name: str, targets: NDArray[np.int64]) -> int:
     return len(present)
 
 
-def as_integers(labels: NDArray[np.generic]) -> str:
+def as_integers(labels: NDArray[Any]) -> str:
     """What to do about labels that are no integers, in words.
 
     Args:
         labels: (samples,) of another type.
     """
+    from bcfl.runtime import AS_ROWS, holds_sets
+
     kind = labels.dtype.kind
     if kind not in "cMm" and _are_whole(labels):
-        return "; give `y.astype(float).astype(int)` in place of such labels `y`"
-    if labels.dtype.kind == "f":
+        return "; give `numpy.asarray(y, float).astype(int)` in place of such labels `y`"
+    if kind == "f" and (labels != np.round(labels)).any():
         return "; numbers to predict (regression) are for bcfl.ClientData.from_arrays in Python"
-    return f"; {NUMBERED}"
+    if holds_sets(labels):
+        return AS_ROWS
+    is_mixed = kind == "O" and not all(isinstance(one, str) for one in labels.flat)
+    return f"; {NUMBERED.format('[*map(str, y)]' if is_mixed else 'y')}"
 
 
 def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
@@ -165,18 +194,20 @@ def _one_column(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def _are_whole(labels: NDArray[Any]) -> bool:
-    """Whether floating-point numbers, or text of numbers, are integers."""
+    """Whether floating-point numbers, or text of numbers, are integers that are exact."""
     try:
         numbers = labels.astype(float)
     except (TypeError, ValueError):
         return False
-    return bool((np.isfinite(numbers) & (numbers == np.round(numbers))).all())
+    return bool(((np.abs(numbers) <= EXACT) & (numbers == np.round(numbers))).all())
 
 
 def _counted_from_zero(present: NDArray[np.int64]) -> str:
     """What to do about labels that are not 0 to k - 1."""
     if np.array_equal(present, np.arange(1, len(present) + 1)):
-        return "classes are counted from 0: give `y - 1` in place of such labels `y`, in all parts"
+        return (
+            "classes are counted from 0: give `numpy.asarray(y) - 1` for labels `y`, in all parts"
+        )
     if present[0] == UNLABELLED and 0 in present:
-        return f"leave out samples of {WITHOUT_LABEL}; if it is a class, {NUMBERED}"
-    return NUMBERED
+        return f"leave out samples of {WITHOUT_LABEL}; if it is a class, {NUMBERED.format('y')}"
+    return NUMBERED.format("y")

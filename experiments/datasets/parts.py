@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import check_finite, check_present
+from bcfl.runtime import check_finite, check_int64, check_present
 from experiments.datasets.errors import DataError
 from experiments.datasets.sample_types import check_one_type
 
@@ -74,6 +74,8 @@ def array_of(
             array: NDArray[Any] = real_array(values, kind)
         else:
             array = plain_array(values, kind)
+        if kind == "labels":
+            check_int64(array, kind)
         if array.ndim:
             check_present(array, kind)
             check_finite(array, kind)
@@ -108,21 +110,17 @@ def _arrays(
 
 
 def _pair(name: str, part: str, given: object) -> Sequence[ArrayLike]:
-    if isinstance(given, tuple | list) and len(given) == 2:
-        return given
-    raise DataError(
-        f"dataset {name!r}: {part} samples must be a pair (inputs, labels), got a "
-        f"{type(given).__name__}"
-        + (f" of length {len(given)}" if isinstance(given, tuple | list) else "")
-    )
+    from bcfl.runtime import pair_of
+
+    try:
+        return pair_of(given, f"{part} samples", "(inputs, labels)")
+    except TypeError as error:
+        raise DataError(f"dataset {name!r}: {error}") from None
 
 
 def _check_inputs(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:
     """Check that there is an axis of features."""
+    from bcfl.runtime import featureless
+
     if inputs.ndim == 1 and len(inputs):
-        swapped = f"; or are they swapped with the labels, of shape {targets.shape}?"
-        raise DataError(
-            f"dataset {what}: inputs must be (samples, ...) with at least one axis of features, "
-            f"got {inputs.shape}; one number per sample becomes a feature by "
-            f"`inputs.reshape(-1, 1)`{swapped * (targets.ndim > 1)}"
-        )
+        raise DataError(f"dataset {what}: {featureless(inputs.shape, targets.shape, 'labels')}")

@@ -1,7 +1,10 @@
 """Arrays of users become tensors of one kind, which share no memory with what was given."""
 
+import re
 from decimal import Decimal
+from pathlib import Path
 
+import numpy
 import numpy as np
 import pandas
 import pytest
@@ -9,7 +12,7 @@ import torch
 from scipy import sparse
 from torch.utils.data import TensorDataset
 
-from bcfl import View
+from bcfl import ClientData, View
 from bcfl.data.arrays import class_numbers, inputs_tensor, targets_tensor
 
 
@@ -67,17 +70,17 @@ def test_an_array_of_masked_type_without_masked_entries_is_taken():
         ([[1, 2], [3]], "x must be an array of numbers.* got a list whose parts differ in shape"),
         ([object(), 1.0], "must be real numbers, got objects such as <object"),
         (None, r"got objects such as None \(NoneType\)$"),
-        (iter([1.0]), r"got objects such as .* \(list_iterator\)$"),
-        ([Decimal("1")], r"got objects such as Decimal\('1'\) \(Decimal\)$"),
+        (iter([1.0]), r"got a list_iterator; `list\(values\)` makes a list$"),
+        ([Decimal("1")], r"got objects such as Decimal\('1'\) .*`numpy\.asarray\(values, float\)`"),
         ([pandas.Timestamp("2020-01-02")], r"objects such as .* \(Timestamp\)$"),
         (["yes", "no"], r"must be real numbers, got text \(<U3\); "),
         (np.array([[1.0, "yes"]], object), r"must be real numbers, got text \(object\); "),
         (np.array(["2020"], "M8[Y]"), "must be real numbers, got dates"),
         (torch.ones(2, 2).to_sparse(), "x must be a dense tensor.*to_dense"),
         (sparse.csr_array(np.eye(2)), r"x must be a dense array, got a csr_array .*toarray\(\)"),
-        (np.array([1, 2.5], object), r"such as 1 \(int\); .* become numbers by `.astype"),
+        (np.array([1, 2.5], object), r"such as 1 \(int\); .* numbers by `numpy\.asarray"),
         (TensorDataset(torch.ones(2, 3), torch.ones(2)), r"got a TensorDataset$"),
-        (["1", "2.5"], r"got text \(<U3\); .* become numbers by `\.astype\(float\)`"),
+        (["1", "2.5"], r"got text \(<U3\); .* become numbers by `numpy\.asarray"),
     ],
 )
 @pytest.mark.parametrize("convert", [inputs_tensor, targets_tensor])
@@ -120,18 +123,19 @@ def test_a_class_beyond_64_bits_is_refused():
         targets_tensor(np.array([0, 2**64 - 1], np.uint64))
 
 
-@pytest.mark.parametrize("number", [2**24 + 1, -(2**24) - 1, 2**53 + 1, 2**63 - 1, 1 - 2**63])
-def test_whole_numbers_that_float32_would_round_are_refused(number):
-    for given in ([[number]], [[2**25, number]]):
-        with pytest.raises(ValueError, match=rf"up to 16777216 are, got {number}; give floats"):
-            inputs_tensor(given)
-    assert inputs_tensor([[float(number)]]).item() == float(number)
+@pytest.mark.parametrize("number", [2**24 + 1, -(2**24) - 1, 20_000_001, 2**53 - 1])
+def test_whole_numbers_that_float32_would_round_become_float64(number):
+    for given in ([[number]], [[2**25, number]], pandas.DataFrame({"a": [number], "b": [1]})):
+        inputs = View.from_arrays(given, [0]).inputs
+        assert inputs.dtype is torch.float64
+        assert number in inputs
     assert targets_tensor([number]).item() == number
 
 
 @pytest.mark.parametrize("number", [20_000_000, 2**25, -(2**31), 2**24 + 2, -(2**63)])
 def test_large_whole_numbers_that_float32_holds_are_taken(number):
-    assert inputs_tensor([[0, number]])[0, 1].item() == number
+    inputs = inputs_tensor([[0, number]])
+    assert (inputs.dtype, inputs[0, 1].item()) == (torch.float32, number)
     assert inputs_tensor(np.array([[2**63]], np.uint64)).item() == 2**63
 
 
@@ -205,3 +209,77 @@ def test_missing_values_of_pandas_are_named_whatever_holds_them(dtype):
         words = "(not be missing|finite), got .* 1 of 2 samples, .* in sample 1 "
         with pytest.raises(ValueError, match=words):
             View.from_arrays([[1.0], [2.0]], values)
+
+
+NUMBERS = [0.0, 1.0, 2.0]
+RAGGED, EVEN = np.empty(3, object), np.empty(3, object)
+RAGGED[:], EVEN[:] = [[1, 2], [3], [4]], [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        *((convert(NUMBERS), [[0], [1], [2]]) for convert in (list, pandas.Series, np.array)),
+        (torch.tensor(NUMBERS), [[0], [1], [2]]),
+        *((convert(["0", "2.5"]), [0, 2.5]) for convert in (list, pandas.Series, np.array)),
+        ([["0", "2.5"]], [[0, 2.5]]),
+        ([Decimal(0), Decimal(2)], [0, 2]),
+        (["a", "b", "a"], [[1, 0], [0, 1], [1, 0]]),
+        ([["a", "b"], ["b", "b"]], [[1, 0, 0, 1], [0, 1, 0, 1]]),
+        ([["a", 1], ["b", 1]], [[1, 0, 0, 0], [0, 1, 0, 0]]),
+        (EVEN, [[1, 2], [3, 4], [5, 6]]),
+        (map(float, range(3)), [0, 1, 2]),
+        ({2: 1}.values(), [1]),
+        ({"f": [1, 2], "g": [3, 4]}, [[1, 3], [2, 4]]),
+    ],
+)
+def test_what_is_told_to_be_done_about_inputs_makes_them_right(values, expected):
+    with pytest.raises((TypeError, ValueError)) as raised:
+        ClientData.from_arrays("ann", (values, [0] * len(expected)))
+    remedy = re.search("`(.*?)`", str(raised.value))[1]
+    names = {"values": values, "inputs": values, "categories": ["a", "b"]}
+    made = eval(remedy, {"numpy": numpy, "pandas": pandas} | names)
+    np.testing.assert_array_equal(np.asarray(made, float), expected)
+
+
+@pytest.mark.parametrize("convert", [inputs_tensor, targets_tensor])
+@pytest.mark.parametrize("path", ["x.npy", Path("folder") / "x.npy"])
+def test_paths_are_to_be_read_before(convert, path):
+    with pytest.raises(
+        TypeError, match=r"x must be an array, got the path '.*x\.npy'; .*numpy\.load"
+    ):
+        convert(path, "x")
+
+
+def test_rows_that_are_objects_of_several_lengths_are_to_be_padded():
+    with pytest.raises(
+        TypeError, match=r"such as \[1, 2\] \(list\); rows must agree in shape; pad"
+    ):
+        inputs_tensor(RAGGED)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        pandas.Series(["a", "b"]),
+        pandas.Series(["a", "b", "a"], dtype="string").unique(),
+        pandas.Index(["a", "b"]),
+        np.array(["a", "b"]),
+        ("a", "b"),
+    ],
+)
+def test_classes_may_be_any_row_of_labels(classes):
+    data = ClientData.from_arrays("ann", (EVEN.tolist(), ["b", "a", "b"]), classes=classes)
+    assert data.views["train"].targets.tolist() == [1, 0, 1]
+    assert data.classes == ("a", "b")
+
+
+@pytest.mark.parametrize("several", [{"a", "b"}, ["a", "b"]])
+def test_several_labels_of_a_sample_are_no_class(several):
+    given, labels = [{"b"} if isinstance(several, set) else ["b"], several], ["a", "b"]
+    with pytest.raises(
+        TypeError, match=r"x must be one label per sample, got \S+ \((set|list)\); "
+    ):
+        class_numbers(given, labels, "x")
+    rows = [[one in own for one in labels] for own in given]
+    assert targets_tensor(rows).tolist() == [[0, 1], [1, 1]]

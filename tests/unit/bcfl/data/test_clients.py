@@ -65,7 +65,7 @@ NUMBERS, ROWS = np.array([0, 1, 0]), np.ones((3, 2))
         (
             (ROWS, NUMBERS),
             (NUMBERS, NUMBERS),
-            r"'test': inputs must have .* `inputs.reshape\(-1",
+            r"'test': inputs must have .* `numpy.asarray\(inputs\).reshape\(-1",
         ),
         ((ROWS[:, :0], NUMBERS), None, r"'train': inputs must have at least one number .* \(0,\)"),
         ((NUMBERS, ROWS), None, r"'train': .* swapped with the targets, of shape \(3, 2\)\?"),

@@ -1,5 +1,8 @@
 """Arrays as data sets: validation, scaling, channels."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,10 +50,14 @@ def with_nan():
         (pd.Series([[0, 1]] * 6), LABELS, r"got objects .*rows .* `numpy\.stack\(list"),
         (INPUTS[:, :0], LABELS, r"at least one number in each sample, got \(6, 0\)"),
         (INPUTS, LABELS.astype("u8") + 2**63, r"labels must be below 2\*\*63"),
-        (INPUTS, LABELS.astype(str), r"got type <U\d+; give `y.astype\(float\).astype\(int\)`"),
+        (INPUTS, LABELS.astype(str), r"got type <U\d+; give `numpy\.asarray\(y, float\)"),
         (INPUTS, np.full(6, "cat"), r"got type <U3; number the labels .*return_inverse=True"),
         (INPUTS, LABELS + 0.5, r"got type float64; numbers to predict .* in Python"),
-        (INPUTS, LABELS + 1, r"got 3 distinct ones: 1, 2, 3; .* from 0: give `y - 1`"),
+        (
+            INPUTS,
+            LABELS + 1,
+            r"got 3 distinct ones: 1, 2, 3; .* from 0: .*`numpy\.asarray\(y\) - 1`",
+        ),
         (
             INPUTS,
             LABELS - 1,
@@ -260,14 +267,14 @@ def test_keywords_of_another_type_are_refused(options, message):
         Dataset.from_arrays("raw", (INPUTS, LABELS), **options)
 
 
-def test_inputs_are_either_kept_or_divided_and_kept_exactly():
+def test_inputs_are_either_kept_or_divided_and_told_to_be_rounded():
     raw, labels = np.array([[0], [2**24 + 1]]), np.array([0, 1])
     with pytest.raises(DataError, match=r"dataset 'raw': highest must not .* scaled=False, got 9"):
         Dataset.from_arrays("raw", (raw, labels), highest=9, scaled=False)
     with pytest.raises(DataError, match=r"as float32, up to 3\.403e\+38, got 1e\+300"):
         Dataset.from_arrays("raw", ([[0.0], [-1e300]], labels), scaled=False)
-    with pytest.raises(DataError, match=r"as all up to 16777216 are, got 16777217"):
-        Dataset.from_arrays("raw", (raw, labels), scaled=False)
+    with pytest.warns(DataWarning, match=r"'raw': inputs are kept .* rounds .* such as 16777217"):
+        assert Dataset.from_arrays("raw", (raw, labels), scaled=False).inputs[1] == 2**24
 
 
 def test_scaling_uses_one_range_for_training_and_test():
@@ -356,7 +363,7 @@ def test_masked_arrays_are_refused():
     [
         ({"num_classes": "3"}, "num_classes must be a whole number, at least 1, got '3'"),
         ({"num_classes": 0}, "num_classes must be a whole number, at least 1, got 0"),
-        ({"writers": LABELS.astype(float)}, r"writers must be one whole number .*, got float64"),
+        ({"writers": LABELS / 2}, r"writers must be one whole number .*, got float64"),
         ({"writers": [0, 1]}, r"writers must be one for each of the 6 samples, got 2"),
         (
             {"domains": np.zeros(6), "domain_names": ("a",)},
@@ -496,3 +503,102 @@ def test_arrays_that_cannot_be_read_are_told():
     with pytest.raises(DataError, match=r"inputs cannot be read, OSError: disk") as raised:
         Dataset.from_arrays("lost", (Lost(), LABELS))
     assert isinstance(raised.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([1, 2, 1, 2], [0, 1, 0, 1]),
+        (pd.Series([1, 2, 1, 2]), [0, 1, 0, 1]),
+        (["0", "1.0", "0", "1"], [0, 1, 0, 1]),
+        (pd.Series(["0", "1", "0", "1"]), [0, 1, 0, 1]),
+        (["b", "a", "b", "a"], [1, 0, 1, 0]),
+        (pd.Series(["b", "a", "b", "a"]), [1, 0, 1, 0]),
+        (["a", 1, "a", 1], [1, 0, 1, 0]),
+        ([5, 7, 5, 7], [0, 1, 0, 1]),
+        ([0.0, 1e20, 0.0, 1e20], [0, 1, 0, 1]),
+        ([0, 2**63, 0, 2**63], [0, 1, 0, 1]),
+    ],
+)
+def test_what_is_told_to_be_done_about_labels_makes_them_right(labels, expected):
+    inputs = np.eye(4)
+    with pytest.raises(DataError) as raised:
+        Dataset.from_arrays("own", (inputs, labels))
+    told = re.findall("`(.*?)`", str(raised.value))
+    remedy = next(one for one in told if "numpy" in one).removeprefix("classes, y = ")
+    made = eval(remedy, {"numpy": np, "y": labels})
+    made = made[1] if isinstance(made, tuple) else made
+    assert Dataset.from_arrays("own", (inputs, made)).targets.tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_sets_of_labels_are_told_to_become_rows(kind):
+    own = [kind(one) for one in ([0], [1], [0, 1], [])]
+    with pytest.raises(
+        DataError, match=r"become a row of 0 and 1 each, .*`\[one in own for one in"
+    ):
+        Dataset.from_arrays("own", (np.eye(4), own))
+    rows = [[one in each for one in (0, 1)] for each in own]
+    found = Dataset.from_arrays("own", (np.eye(4), rows))
+    assert found.labelled(found.targets).tolist() == [[1, 0], [0, 1], [1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_parts_of_labels_of_two_kinds_are_told(turned):
+    parts = [(np.eye(2), [0, 1]), (np.eye(2), [[1, 0], [0, 1]])]
+    with pytest.raises(
+        DataError, match=r"in all parts alike, got training .*; .*argmax\(y, axis=1\)"
+    ):
+        Dataset.from_arrays("own", *parts[:: -1 if turned else 1])
+    same = (np.eye(2), np.argmax(parts[1][1], axis=1))
+    assert Dataset.from_arrays("own", parts[0], same).targets.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("writers", "expected"),
+    [
+        (np.array([2**63 + 1, 2**63 + 2, 7, 7], np.uint64), [1, 2, 0, 0]),
+        ([1, 1, 4, 4], [1, 1, 4, 4]),
+        ([1.0, 1.0, 4.0, 4.0], [1, 1, 4, 4]),
+        (["b", "b", "a", "c"], [1, 1, 0, 2]),
+        ([True, False, True, False], [1, 0, 1, 0]),
+    ],
+)
+def test_writers_are_read_by_one_rule(writers, expected):
+    inputs, labels = np.eye(4), [0, 1, 0, 1]
+    own = datasets.from_numpy(inputs, labels, writers=writers)
+    for found in (own, replace(datasets.from_numpy(inputs, labels), writers=writers)):
+        assert found.writers.tolist() == expected
+
+
+@pytest.mark.parametrize("writers", [[2**63 + 1, 2**63 + 2, 7, 7], [0.0, 1e20, 1.0, 1.0]])
+def test_writers_that_are_no_exact_numbers_can_be_names(writers):
+    with pytest.raises(
+        DataError, match=r"got float64 of shape .*; `\[\*map\(str, writers\)\]` makes"
+    ):
+        datasets.from_numpy(np.eye(4), [0, 1, 0, 1], writers=writers)
+    found = datasets.from_numpy(np.eye(4), [0, 1, 0, 1], writers=[*map(str, writers)])
+    assert len(set(found.writers.tolist())) == 3
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, float])
+def test_types_alone_do_not_refuse_tables_and_one_scale_is_told_once(kind):
+    parts = (np.array([[0, 20], [1, 3]], kind), [0, 1]), ([[0.0, 1.0]], [0])
+    with pytest.warns(DataWarning, match=r"may be of several scales, got training .* 20") as warned:
+        found = Dataset.from_arrays("table", *parts)
+    assert len(warned) == 1
+    np.testing.assert_allclose(found.inputs[:, 1], [1, 0.15, 0.05])
+    images = (np.array([[[0, 200], [1, 3]]]), [0]), (np.ones((1, 2, 2)), [0])
+    with pytest.raises(DataError, match=r"inputs of all parts must be of one scale"):
+        Dataset.from_arrays("images", *images)
+
+
+def test_numbers_beyond_float32_are_scaled():
+    largest = 1.7e308
+    for inputs in ([[0, 1e300], [5e299, 0]], [[0, largest / 2], [largest / 4, 0]]):
+        highest = float(np.max(inputs))
+        found = Dataset.from_arrays("large", (inputs, [0, 1]), highest=highest)
+        np.testing.assert_allclose(found.inputs, [[0, 1], [0.5, 0]])
+    with pytest.warns(DataWarning, match=r"inputs from -1\.7e\+308 to 1\.7e\+308 are scaled"):
+        found = Dataset.from_arrays("range", ([[-largest, 0], [largest, 0]], [0, 1]))
+    np.testing.assert_allclose(found.inputs, [[0, 0.5], [1, 0.5]])

@@ -161,3 +161,9 @@ def test_names_that_differ_in_case_within_one_domain_are_classes_of_their_own():
 def test_domains_are_data_sets():
     with pytest.raises(DataError, match=r"a mapping from names to data sets, .*, got a int in it"):
         datasets.joined("both", {"a": own([0, 1]), "b": 3})
+
+
+def test_domains_have_names_of_their_own():
+    one = datasets.from_numpy([[0.0], [1.0]], [0, 1])
+    with pytest.raises(DataError, match=r"domain_names must be distinct, got \('1', '1'\)"):
+        datasets.joined("both", {1: one, "1": one})

@@ -27,7 +27,9 @@ def test_samples_are_rows_of_x(tmp_path, name):
 
 @pytest.mark.parametrize("y", [COUNTED.astype(float), COUNTED.astype(np.uint8)[:, None]])
 def test_classes_of_ones_own_are_not_taken_for_digits(tmp_path, y):
-    with pytest.raises(DataError, match=r"classes are counted from 0: give `y - 1`"):
+    with pytest.raises(
+        DataError, match=r"classes are counted from 0: give `numpy\.asarray\(y\) - 1`"
+    ):
         saved(tmp_path, X, y)
 
 
@@ -163,7 +165,7 @@ def test_sparse_inputs(tmp_path):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.arange(22) % 3 + 1, r"classes are counted from 0: give `y - 1`"),
+        (np.arange(22) % 3 + 1, r"classes are counted from 0: give `numpy\.asarray\(y\) - 1`"),
         (np.arange(22) / 4, r"labels must be integers 0 to k - 1, got type float64"),
         (np.array(["cat", "dogs"] * 11, dtype=object), r"integers 0 to k - 1, got type object"),
         (np.arange(21) % 3, r"of the same length, got \(22, 5\) and \(21,\)"),
