@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from bcfl.data.images import is_image, pixels_of
 from bcfl.runtime.arrays import dense_array, plain_tensor
@@ -119,7 +120,7 @@ def opened(source: Any, by_name: bool) -> Any:  # noqa: ANN401
 
     Raises:
         TypeError: the source has no columns, and these are asked for, or it has no length.
-        ValueError: a sample cannot be read; see `Reader.at`.
+        ValueError: there is no sample, or one cannot be read, and is then named.
     """
     check_split(source)
     if is_named(source) or isinstance(source, Samples) or is_loader(source):
@@ -210,12 +211,14 @@ def kind_of(source: Any) -> str:  # noqa: ANN401
 
 def is_loader(source: Any) -> bool:  # noqa: ANN401
     """Whether a source gives batches, as a torch data loader does."""
-    return hasattr(source, "batch_size") and hasattr(source, "dataset")
+    is_one = hasattr(source, "batch_size") and hasattr(source, "dataset")
+    return is_one and not isinstance(source, Dataset)
 
 
 def is_named(source: Any) -> bool:  # noqa: ANN401
     """Whether a source has columns, as data frames and data sets of Hugging Face have."""
-    return hasattr(source, "columns") or hasattr(source, "column_names")
+    is_one = hasattr(source, "columns") or hasattr(source, "column_names")
+    return is_one and not isinstance(source, Dataset)
 
 
 def length_of(source: Any) -> int:  # noqa: ANN401

@@ -481,3 +481,9 @@ def test_masked_entries_are_told_and_nothing_else(masked):
         ClientData.from_dataset("ann", [(masked, 0)])
     with pytest.raises(TypeError, match=r"inputs must not be masked, .* 1 of 2 samples"):
         ClientData.from_arrays("ann", ([masked, [0, 0]], [0, 1]))
+
+
+def test_a_torch_data_set_with_names_of_columns_gives_pairs():
+    data = TensorDataset(X, Y)
+    data.columns = ["a", "b"]
+    assert ClientData.from_dataset("a", data).num_samples == {"train": len(Y)}

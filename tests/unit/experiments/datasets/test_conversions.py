@@ -428,6 +428,12 @@ def test_names_may_be_those_of_the_columns_of_rows():
         assert datasets.from_torch(pairs([[0, 1], [1, 1]], [*"abc"])).class_names is None
 
 
+def test_a_torch_data_set_may_have_attributes_of_other_sources():
+    data = pairs([0, 1], None)
+    data.columns, data.batch_size, data.dataset = ["age", "weight", "height"], 4, None
+    assert datasets.from_torch(data).targets.tolist() == [0, 1]
+
+
 FRAME = pd.DataFrame({"a": [0.0, 1, 0.5], "b": [1.0, 0, 0], "label": [0, 1, 0]})
 PAIRS = TensorDataset(torch.rand(4, 3), torch.arange(4) % 2)
 
