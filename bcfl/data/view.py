@@ -79,7 +79,8 @@ class View:
         float32 would round them, and other targets int64.
 
         Args:
-            inputs: (samples, ...) numbers.
+            inputs: (samples, ...) numbers, or images of Pillow in a list, see
+                `bcfl.data.pixels_of`.
             targets: (samples,) classes, (samples, outputs) numbers, or (samples, labels) of 0 and
                 1.
             classes: labels of all classes, in one order for all clients, where targets are such

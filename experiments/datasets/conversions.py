@@ -37,7 +37,7 @@ def from_numpy(
     """Make a data set of arrays, which are scaled to [0, 1] by default.
 
     Args:
-        inputs: (samples, ...) numbers.
+        inputs: (samples, ...) numbers, or a list of images of Pillow.
         targets: (samples,) or (samples, 1) classes 0 to k - 1, or (samples, labels) of 0 and 1,
             where any number of labels may be present, or classes if each row is one-hot.
         test: inputs and targets of the original test set, if any.
@@ -70,7 +70,7 @@ def from_numpy(
 def _axes(part: Any) -> int | None:  # noqa: ANN401
     """Number of axes; None of what is no array."""
     try:
-        return np.ndim(part)
+        return 3 if hasattr(part, "getbands") else np.ndim(part)  # of any image of Pillow
     except Exception:  # of code of other libraries
         return None
 

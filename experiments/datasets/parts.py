@@ -28,18 +28,21 @@ def arrays_of(name: str, parts: Mapping[str, object], stated: bool) -> dict[str,
         DataError: one is no pair of arrays, or has other columns than the first, or see `array_of`.
     """
     columns = [_columns(values) for values in _pair(name, "training", parts["training"])]
-    return {part: _arrays(name, part, given, columns, stated) for part, given in parts.items()}
+    pairs = {part: _arrays(name, part, given, columns, stated) for part, given in parts.items()}
+    if not are_images(parts):
+        return pairs
+    return {part: (x[:, None] if x.ndim == 3 else x, y) for part, (x, y) in pairs.items()}
 
 
 def are_images(parts: Mapping[str, Any]) -> bool:
-    """Whether training samples are a list of images of Pillow, whose channels are known.
+    """Whether samples of a part are a list of images of Pillow, whose channels are known.
 
     Args:
         parts: pairs of inputs and labels by part.
     """
     from bcfl.data import holds_images
 
-    return holds_images(parts["training"][0])
+    return any(holds_images(inputs) for inputs, _ in parts.values())
 
 
 def array_of(

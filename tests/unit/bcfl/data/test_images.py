@@ -127,6 +127,12 @@ def test_channels_of_images_in_lists_are_known():
     for channels in (None, "first", "last"):
         found = datasets.from_numpy([image, image], [0, 1], channels=channels)
         assert found.input_shape == (3, 3, 8)
+    pair = (image, image.convert("L"))
+    assert datasets.from_numpy(pair, [0, 1]).input_shape == (3, 3, 8)
+    grey, arrays = ([pair[1]], [0]), (np.full((1, 3, 8), 255, np.uint8), [0])
+    for train, test in ((grey, arrays), (arrays, grey)):
+        found = datasets.Dataset.from_arrays("grey", train, test)
+        assert found.inputs.mean(axis=(1, 2, 3)).tolist() == [train is arrays, test is arrays]
 
 
 def test_grey_images_get_three_channels_beside_coloured_ones():
