@@ -26,18 +26,18 @@ def is_image(value: object) -> bool:
 
 
 def holds_images(values: Any) -> bool:  # noqa: ANN401 - of any library
-    """Whether there are images of Pillow in nested lists.
+    """Whether there are images of Pillow in nested lists, or in an array or series of objects.
 
     Args:
         values: inputs of all samples.
     """
-    return isinstance(values, list | tuple) and any(
-        map(is_image, set(map(type, arrays_in(values))))
-    )
+    values = _listed(values)
+    kinds = set(map(type, arrays_in(values))) if isinstance(values, list | tuple) else ()
+    return any(map(is_image, kinds))
 
 
 def with_pixels(values: Any) -> Any:  # noqa: ANN401 - of any library
-    """Nested lists with the pixels of the images of Pillow in them; anything else as it is.
+    """The values with the pixels of the images of Pillow in them, as a list; others as they are.
 
     Args:
         values: inputs of all samples.
@@ -45,7 +45,13 @@ def with_pixels(values: Any) -> Any:  # noqa: ANN401 - of any library
     Raises:
         ValueError: see `pixels_of`.
     """
-    return _pixels(values) if holds_images(values) else values
+    return _pixels(_listed(values)) if holds_images(values) else values
+
+
+def _listed(values: Any) -> Any:  # noqa: ANN401
+    """An array or series of objects as a list; anything else as it is."""
+    is_object = getattr(getattr(values, "dtype", None), "kind", "") == "O"
+    return list(values) if is_object and values.ndim == 1 else values
 
 
 def _pixels(value: Any) -> Any:  # noqa: ANN401
@@ -62,7 +68,7 @@ def coloured(images: Sequence[Any]) -> Sequence[Any]:
     Args:
         images: arrays (channels, height, width); where some are others, all are left as they are.
     """
-    shapes = {np.shape(one) for one in images}
+    shapes = {getattr(one, "shape", ()) for one in images}
     if len(shapes) != 2 or {shape[:-2] for shape in shapes} != {(1,), (3,)}:
         return images
     return [np.repeat(one, 3 // len(one), axis=0) for one in images]

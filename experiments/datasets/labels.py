@@ -81,7 +81,7 @@ def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
             + "; `[*map(str, writers)]` makes names of all"
             * are_several
         )
-    is_named = given.dtype.kind in "US" or (given.dtype.kind == "u" and given.max() >= 2**63)
+    is_named = given.dtype.kind in "US" or (given.dtype.kind == "u" and (given >= 2**63).any())
     return np.unique(given, return_inverse=True)[1] if is_named else given.astype(np.int64)
 
 

@@ -5,6 +5,7 @@ import struct
 import zlib
 
 import numpy as np
+import pandas
 import pytest
 from PIL import Image
 from torch.utils.data import Dataset
@@ -113,13 +114,17 @@ def test_lists_of_images_are_read_as_single_ones_are(mode):
     grey = Image.fromarray(np.arange(12, dtype="u2").reshape(3, 4)) if deep else None
     image = grey or Image.effect_noise((4, 3), 50).convert("RGB").convert(mode)
     expected = pixels_of(image)
-    for given in ([image, image], (image, image)):
+    objects = np.empty(2, object)
+    objects[:] = [image, image]
+    for given in ([image, image], (image, image), objects, pandas.Series([image, image])):
         view = View.from_arrays(given, [0, 1])
         np.testing.assert_array_equal(view.inputs[1].numpy(), expected)
         found = datasets.from_numpy(given, [0, 1], scaled=False)
         np.testing.assert_array_equal(found.inputs[1], expected)
     nested = View.from_arrays([[image], [image]], [0, 1])
     np.testing.assert_array_equal(nested.inputs[1, 0].numpy(), expected)
+    with pytest.raises(TypeError, match=r"inputs must be an array .* whose parts differ in shape"):
+        View.from_arrays([[image], [image, image]], [0, 1])
 
 
 def test_channels_of_images_in_lists_are_known():
