@@ -6,7 +6,7 @@ shares no memory with what was given.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from reprlib import repr as shortened
 from typing import Any
 
@@ -20,9 +20,10 @@ from bcfl.runtime.numbers import check_int64, check_present, rounded_number
 from bcfl.runtime.suggestions import described
 
 AS_CLASSES = (
-    "; number classes by one list for all clients, such as `classes = sorted(set(all_labels))` "
-    "with the labels of all of them: `[classes.index(label) for label in labels]`, or "
-    "`classes=classes` in ClientData.from_arrays and from_dataset"
+    "; number classes by one list for all clients, such as "
+    "`classes = sorted(set(all_labels), key=str)` with the labels of all of them: "
+    "`[classes.index(label) for label in labels]`, or `classes=classes` in "
+    "ClientData.from_arrays and from_dataset"
 )
 """What to do about text in place of classes."""
 
@@ -122,9 +123,13 @@ def class_list(classes: Sequence[Any]) -> tuple[Any, ...]:
         ValueError: they are no row, there is none, or one is repeated.
     """
     if isinstance(classes, str | Mapping) or not hasattr(classes, "__getitem__"):
+        are_some = isinstance(classes, Iterable) and not isinstance(classes, str)
+        made = (
+            "sorted(classes, key=str)" if isinstance(classes, set | frozenset) else "list(classes)"
+        )
         raise TypeError(
-            f"classes must be a list of all labels, got {described(classes)}; of labels without an "
-            "order `sorted(classes)` makes one"
+            f"classes must be a list of all labels, got {described(classes)}"
+            + f"; `{made}` makes one" * are_some
         )
     known = np.asarray(classes, object)
     if known.ndim != 1 or not len(known):

@@ -283,3 +283,18 @@ def test_several_labels_of_a_sample_are_no_class(several):
         class_numbers(given, labels, "x")
     rows = [[one in own for one in labels] for own in given]
     assert targets_tensor(rows).tolist() == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("labels", [["b", "a", "b"], ["b", 1, "b"]])
+def test_what_is_told_to_be_done_about_text_as_labels_numbers_them(labels):
+    with pytest.raises(TypeError) as raised:
+        targets_tensor(labels)
+    listed, numbered = re.findall("`(.*?)`", str(raised.value))[:2]
+    classes = eval(listed.removeprefix("classes = "), {"all_labels": labels})
+    expected = eval(numbered, {"classes": classes, "labels": labels})
+    assert class_numbers(labels, classes).tolist() == expected == [1, 0, 1]
+    for given in (set(labels), dict.fromkeys(classes), iter(classes)):
+        with pytest.raises(TypeError, match=r"classes must be a list of all labels, got") as raised:
+            class_numbers(labels, given)
+        made = eval(re.search("`(.*)`", str(raised.value))[1], {"classes": given})
+        assert class_numbers(labels, made).tolist() == expected
