@@ -47,7 +47,10 @@ FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y})
         (lambda: ClientData((X, Y), {}), r"client must be a name as text, got a tuple"),
         (lambda: ClientData("a", 3), r"views must be a mapping .*, got 3 \(int\)"),
         (lambda: ClientData.from_arrays("a", (X, Y), group=X), r"group must be .*\(200, 3\)"),
-        (lambda: ClientData.from_dataset("a", (X, Y)), "pairs of .*; arrays: ClientData.from_arr"),
+        (
+            lambda: ClientData.from_dataset("a", (X, Y)),
+            "pairs of .*; arrays .*: ClientData.from_arr",
+        ),
         (
             lambda: ClientData.from_dataset(
                 "a", TensorDataset(torch.tensor(X), torch.tensor(Y)), test=0.2
