@@ -261,7 +261,8 @@ def channels_first(
         what: the data set, for warnings.
         inputs: (samples, ...); of three axes the samples are images of one channel.
         channels: where the channels of four axes are, by default as the sizes tell, and first, with
-            a warning, where these do not; or `none` where samples are no images.
+            a warning, where these do not; or `none` where samples are no images. A warning tells of
+            `last` where sizes tell otherwise.
 
     Raises:
         ValueError: `channels` is another value.
@@ -272,6 +273,12 @@ def channels_first(
         return inputs
     if inputs.ndim == 3:
         return inputs[:, None]
+    if channels == "last" and inputs.ndim == 4 and told_channels(inputs.shape[1:]) == "first":
+        warn_of_data(
+            f"{what}: samples of shape {inputs.shape[1:]} are read with their channels last, as "
+            "set, but seem to have them first, as images of Pillow do once they are read; "
+            "channels='first' reads them so"
+        )
     if inputs.ndim == 4 and (channels or _channel_axis(what, inputs.shape[1:])) == "last":
         return np.ascontiguousarray(np.moveaxis(inputs, 3, 1))
     return inputs

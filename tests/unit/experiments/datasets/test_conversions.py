@@ -332,6 +332,13 @@ def test_channels_that_seem_to_be_last_are_told():
         datasets.from_huggingface(Rows({"x": raw, "y": Y}))
 
 
+def test_channels_that_are_set_last_but_seem_to_be_first_are_told():
+    samples = [(Image.new("RGB", (8, 7), (9, 99, 255)), label) for label in (0, 1)]
+    with pytest.warns(DataWarning, match=r"shape \(3, 7, 8\) .* last, as set, .* channels='first'"):
+        assert datasets.from_torch(samples, channels="last").input_shape == (8, 3, 7)
+    assert datasets.from_torch(samples, channels="first").input_shape == (3, 7, 8)
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
