@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from bcfl.runtime import arrays_in
 from experiments.datasets.arrays import WHERE, WHITE
 
 
@@ -23,6 +22,8 @@ def check_one_type(values: Any) -> None:  # noqa: ANN401 - of any library
     Raises:
         TypeError: some have 8 or 16 bits, and others another type.
     """
+    from bcfl.runtime import arrays_in  # which imports torch
+
     arrays = arrays_in(values)
     if set(map(type, arrays)) <= {np.ndarray} and len(set(map(attrgetter("dtype"), arrays))) < 2:
         return
