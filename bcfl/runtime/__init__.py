@@ -30,11 +30,13 @@ if TYPE_CHECKING:
         write_aside,
     )
     from bcfl.runtime.numbers import (
+        EXACT_IN_FLOAT64,
         as_whole,
         check_finite,
         check_int64,
         check_present,
         check_whole,
+        exceeds_int64,
         is_real,
         is_whole,
         rounded_number,
@@ -68,11 +70,13 @@ _MODULES = {
         "write_aside",
     ),
     "numbers": (
+        "EXACT_IN_FLOAT64",
         "as_whole",
         "check_finite",
         "check_int64",
         "check_present",
         "check_whole",
+        "exceeds_int64",
         "is_real",
         "is_whole",
         "rounded_number",
@@ -86,6 +90,7 @@ _NAMES = {name: f"bcfl.runtime.{module}" for module, names in _MODULES.items() f
 
 __all__ = [
     "AS_ROWS",
+    "EXACT_IN_FLOAT64",
     "FEDERATIONS",
     "GRAPHS",
     "PAIRS",
@@ -108,6 +113,7 @@ __all__ = [
     "derive_seed",
     "device_named",
     "died",
+    "exceeds_int64",
     "featureless",
     "generator",
     "holds_sets",

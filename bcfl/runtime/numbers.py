@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-EXACT = 2**24
-"""Whole numbers up to this are exact in float32."""
+EXACT_IN_FLOAT32, EXACT_IN_FLOAT64 = 2**24, 2**53
+"""Whole numbers up to these are exact in the two types."""
 
 
 def is_real(value: object) -> bool:
@@ -88,14 +88,24 @@ def rounded_number(values: NDArray[Any]) -> int | None:
     """
     if values.dtype.kind not in "ui" or not values.size:
         return None
-    if max(int(values.max()), -int(values.min())) <= EXACT:
+    if max(int(values.max()), -int(values.min())) <= EXACT_IN_FLOAT32:
         return None
     import numpy as np
 
-    large = values[(values > EXACT) | (values < -EXACT)]
+    large = values[(values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)]
     sizes = (large if large.dtype.kind == "u" else np.abs(large.astype(np.int64))).astype(np.uint64)
-    rounded = large[sizes // (sizes & (~sizes + np.uint64(1))) > EXACT]  # odd parts of the numbers
+    odd_parts = sizes // (sizes & (~sizes + np.uint64(1)))
+    rounded = large[odd_parts > EXACT_IN_FLOAT32]
     return int(rounded[0]) if rounded.size else None
+
+
+def exceeds_int64(values: NDArray[Any]) -> bool:
+    """Whether a whole number is too large for int64.
+
+    Args:
+        values: numbers of any type.
+    """
+    return values.dtype.kind == "u" and bool((values >= 2**63).any())
 
 
 def check_int64(values: NDArray[Any], what: str) -> None:
@@ -108,7 +118,7 @@ def check_int64(values: NDArray[Any], what: str) -> None:
     Raises:
         ValueError: one is.
     """
-    if values.dtype.kind == "u" and values.size and values.max() >= 2**63:
+    if exceeds_int64(values):
         raise ValueError(f"{what} must be below 2**63, got {values.max()}")
 
 

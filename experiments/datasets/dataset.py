@@ -38,7 +38,7 @@ from experiments.datasets.labels import (
     numbered_labels,
     writer_numbers,
 )
-from experiments.datasets.parts import are_images, arrays_of
+from experiments.datasets.parts import arrays_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -222,7 +222,7 @@ def of_parts(
     Raises:
         DataError: as of `experiments.datasets.Dataset.from_arrays`.
     """
-    pairs = arrays_of(name, parts, is_stated(reading))
+    pairs, known = arrays_of(name, parts, is_stated(reading))
     labels = numbered_labels(name, {part: y for part, (_, y) in pairs.items()})
     samples = {part: x for part, (x, _) in pairs.items()}
     for part, inputs in samples.items():
@@ -236,9 +236,8 @@ def of_parts(
     targets = np.concatenate([*labels.by_part.values()]).astype(np.int64)
     try:
         scaled = scaled_inputs(f"dataset {name!r}", samples, reading)
-        channels = reading.get("channels")
-        if channels != "none" and are_images(parts):
-            channels = "first"
+        asked = reading.get("channels")
+        channels = asked if asked == "none" else known or asked
         inputs = channels_first(f"dataset {name!r}", scaled, channels)
     except ValueError as error:
         raise DataError(f"dataset {name!r}: {error}") from None

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bcfl.runtime import EXACT_IN_FLOAT64, exceeds_int64
 from experiments.datasets.errors import DataError
 from experiments.datasets.parts import array_of
 
@@ -16,8 +17,6 @@ NUMBERED = (
     "`classes, y = numpy.unique({}, return_inverse=True)`"
 )
 """What to do about labels that are text, or integers with gaps; takes the labels."""
-EXACT = 2**53
-"""Whole numbers up to this are exact as floating-point numbers."""
 
 UNLABELLED = -1
 """The label of samples without one in some test sets."""
@@ -81,7 +80,7 @@ def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
             + "; `[*map(str, writers)]` makes names of all"
             * are_several
         )
-    is_named = given.dtype.kind in "US" or (given.dtype.kind == "u" and (given >= 2**63).any())
+    is_named = given.dtype.kind in "US" or exceeds_int64(given)
     return np.unique(given, return_inverse=True)[1] if is_named else given.astype(np.int64)
 
 
@@ -199,7 +198,7 @@ def _are_whole(labels: NDArray[Any]) -> bool:
         numbers = labels.astype(float)
     except (TypeError, ValueError):
         return False
-    return bool(((np.abs(numbers) <= EXACT) & (numbers == np.round(numbers))).all())
+    return bool(((np.abs(numbers) <= EXACT_IN_FLOAT64) & (numbers == np.round(numbers))).all())
 
 
 def _counted_from_zero(present: NDArray[np.int64]) -> str:

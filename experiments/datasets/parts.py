@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bcfl.runtime import check_finite, check_int64, check_present
+from experiments.datasets.arrays import Channels
 from experiments.datasets.errors import DataError
 from experiments.datasets.sample_types import check_one_type
 
@@ -16,7 +17,9 @@ Pair = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels."""
 
 
-def arrays_of(name: str, parts: Mapping[str, object], stated: bool) -> dict[str, Pair]:
+def arrays_of(
+    name: str, parts: Mapping[str, object], stated: bool
+) -> tuple[dict[str, Pair], Channels | None]:
     """Inputs and labels of each part; columns of data frames in the order of the training part.
 
     Args:
@@ -24,25 +27,21 @@ def arrays_of(name: str, parts: Mapping[str, object], stated: bool) -> dict[str,
         parts: pairs of inputs and labels by part, `training` first.
         stated: whether it is said how inputs are scaled, so that their types need not tell.
 
+    Returns:
+        Arrays by part, and where they have their channels: `first` of lists of images of Pillow;
+        None of other inputs.
+
     Raises:
         DataError: one is no pair of arrays, or has other columns than the first, or see `array_of`.
     """
-    columns = [_columns(values) for values in _pair(name, "training", parts["training"])]
-    pairs = {part: _arrays(name, part, given, columns, stated) for part, given in parts.items()}
-    if not are_images(parts):
-        return pairs
-    return {part: (x[:, None] if x.ndim == 3 else x, y) for part, (x, y) in pairs.items()}
-
-
-def are_images(parts: Mapping[str, Any]) -> bool:
-    """Whether samples of a part are a list of images of Pillow, whose channels are known.
-
-    Args:
-        parts: pairs of inputs and labels by part.
-    """
     from bcfl.data import holds_images
 
-    return any(holds_images(inputs) for inputs, _ in parts.values())
+    given = {part: _pair(name, part, values) for part, values in parts.items()}
+    columns = [_columns(values) for values in given["training"]]
+    pairs = {part: _arrays(name, part, pair, columns, stated) for part, pair in given.items()}
+    if not any(holds_images(inputs) for inputs, _ in given.values()):
+        return pairs, None
+    return {part: (x[:, None] if x.ndim == 3 else x, y) for part, (x, y) in pairs.items()}, "first"
 
 
 def array_of(
@@ -101,10 +100,13 @@ def _columns(values: ArrayLike) -> tuple[Any, ...]:
 
 
 def _arrays(
-    name: str, part: str, given: object, columns: Sequence[Sequence[Any]], stated: bool
+    name: str,
+    part: str,
+    values: Sequence[ArrayLike],
+    columns: Sequence[Sequence[Any]],
+    stated: bool,
 ) -> Pair:
     """Inputs and labels of a part; columns of data frames are those of inputs and labels."""
-    values = _pair(name, part, given)
     what = f"{name!r} ({part} part)"
     inputs = array_of(what, "inputs", values[0], columns[0], stated)
     labels = array_of(what, "labels", values[1], columns[1])

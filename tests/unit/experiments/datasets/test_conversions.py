@@ -1,6 +1,4 @@
-"""Data sets of numpy, torch and Hugging Face."""
-
-from types import SimpleNamespace
+"""Data sets of arrays, torch and Hugging Face."""
 
 import numpy as np
 import pandas as pd
@@ -14,6 +12,58 @@ from experiments import datasets
 from experiments.datasets import DataError, DataWarning
 
 X, Y = np.random.default_rng(0).random((6, 2, 3)), np.arange(6) % 2
+
+
+class Pictures:
+    """As of torchvision: pairs of an image and a class."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return Image.new("RGB", (5, 4), (index * 50, 0, 255)), index % 2
+
+
+class Damaged(Pictures):
+    def __getitem__(self, index):
+        if index == 2:
+            raise OSError("scan")
+        return super().__getitem__(index)
+
+
+class Splits(dict):
+    """As a `DatasetDict`."""
+
+
+class Rows:
+    """As of the package `datasets`: columns by name."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    @property
+    def column_names(self):
+        return [*self.columns]
+
+    def __len__(self):
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, column):
+        return self.columns[column]
+
+
+def table(count, inputs="image", targets="label"):
+    pictures = Pictures(count)
+    rows = [pictures[index] for index in range(count)]
+    return Rows({inputs: [x for x, _ in rows], targets: [y for _, y in rows]})
+
+
+FRAME = pd.DataFrame({"a": [0.0, 1, 0.5], "b": [1.0, 0, 0], "label": [0, 1, 0]})
+
+PAIRS = TensorDataset(torch.rand(4, 3), torch.arange(4) % 2)
 
 
 def test_tensors_of_numpy():
@@ -75,19 +125,6 @@ def test_numpy_arrays_that_are_no_samples(arguments, message):
         datasets.from_numpy(*arguments)
 
 
-class Pictures:
-    """As of torchvision: pairs of an image and a class."""
-
-    def __init__(self, count):
-        self.count = count
-
-    def __len__(self):
-        return self.count
-
-    def __getitem__(self, index):
-        return Image.new("RGB", (5, 4), (index * 50, 0, 255)), index % 2
-
-
 def test_torch():
     tensors = TensorDataset(torch.rand(6, 1, 4, 4), torch.arange(6) % 3)
     found = datasets.from_torch(tensors, TensorDataset(torch.rand(3, 1, 4, 4), torch.arange(3)))
@@ -110,13 +147,6 @@ def test_torch_data_that_are_no_pairs(pairs, message):
         datasets.from_torch(pairs)
 
 
-class Damaged(Pictures):
-    def __getitem__(self, index):
-        if index == 2:
-            raise OSError("scan")
-        return super().__getitem__(index)
-
-
 def test_errors_of_a_torch_data_set_are_told():
     message = r"'own' \(test part\): .*sample 2 of Damaged raised OSError: scan"
     with pytest.raises(DataError, match=message) as raised:
@@ -137,33 +167,6 @@ def test_samples_of_torch_may_have_further_parts():
 def test_a_torch_data_set_has_no_columns_for_hugging_face():
     with pytest.raises(DataError, match=r"must have columns with names, .* got a TensorDataset"):
         datasets.from_huggingface(TensorDataset(torch.ones(2, 1), torch.arange(2)))
-
-
-class Splits(dict):
-    """As a `DatasetDict`."""
-
-
-class Rows:
-    """As of the package `datasets`: columns by name."""
-
-    def __init__(self, columns):
-        self.columns = columns
-
-    @property
-    def column_names(self):
-        return [*self.columns]
-
-    def __len__(self):
-        return len(next(iter(self.columns.values())))
-
-    def __getitem__(self, column):
-        return self.columns[column]
-
-
-def table(count, inputs="image", targets="label"):
-    pictures = Pictures(count)
-    rows = [pictures[index] for index in range(count)]
-    return Rows({inputs: [x for x, _ in rows], targets: [y for _, y in rows]})
 
 
 def test_huggingface():
@@ -357,92 +360,15 @@ def test_fine_labels_are_taken_beside_coarse_ones():
     assert found.targets.tolist() == [0, 1, 0, 1]
 
 
-def named(names, labels):
-    rows = Rows({"x": np.eye(len(labels)), "label": labels})
-    rows.features = {"label": SimpleNamespace(names=names)}
-    return rows
-
-
-def test_names_of_classes_are_those_of_the_column():
-    found = datasets.from_huggingface(named(["cat", "dog", "fox"], [0, 2]))
-    assert (found.class_names, found.num_classes) == (("cat", "dog", "fox"), 3)
-    message = r"but class 0 is 'cat' in training and 'dog' in test; number the labels"
-    with pytest.raises(DataError, match=message):
-        datasets.from_huggingface(named(["cat", "dog"], [0, 1]), named(["dog", "cat"], [0, 1]))
-
-
-class Named(Pictures):
-    def __init__(self, count, classes):
-        super().__init__(count)
-        self.classes = classes
-
-
-def test_names_of_classes_are_those_of_the_data_set():
-    found = datasets.from_torch(Named(4, ["cat", "dog"]), Pictures(2))
-    assert found.class_names == ("cat", "dog")
-    with pytest.raises(DataError, match=r"'cat' in training and 'dog' in test; .* of names$"):
-        datasets.from_torch(Named(4, ["cat", "dog"]), Named(2, ["dog", "fox"]))
-
-
-def test_the_last_classes_may_be_absent_from_a_test_set():
-    found = datasets.from_torch(Named(4, ["cat", "dog"]), Named(1, ["cat"]))
-    assert (found.class_names, found.targets.tolist()) == (("cat", "dog"), [0, 1, 0, 1, 0])
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-def test_names_of_one_part_may_go_on_in_another(swapped):
-    few, many = ["cat", "dog"], ["cat", "dog", "fox"]
-    names = (many, few) if swapped else (few, many)
-    parts = [named(one, [0, 1, 0]) for one in names]
-    found = datasets.from_huggingface(*parts)
-    assert (found.class_names, found.num_classes) == (tuple(many), 3)
-    with pytest.warns(DataWarning, match=r"no sample is of fox among the 3 `classes`"):
-        found = datasets.from_torch(*(Named(4, one) for one in names))
-    assert (found.class_names, found.num_classes) == (tuple(many), 3)
-
-
-def pairs(labels, names):
-    samples = TensorDataset(torch.eye(len(labels)), torch.tensor(labels))
-    samples.classes = names
-    return samples
-
-
-@pytest.mark.parametrize("labels", [[0, 1], [0, 2]])
-def test_classes_without_samples_are_told(labels):
-    data = pairs(labels, ["cat", "dog", "fox"])
-    with pytest.warns(DataWarning, match=r"if its labels are numbers of other .*Subset") as told:
-        found = datasets.from_torch(data)
-    assert (found.class_names, found.targets.tolist()) == (("cat", "dog", "fox"), labels)
-    assert [one.filename for one in told] == [__file__]
-
-
-def test_names_of_other_classes_are_left_out():
-    subset = torch.utils.data.Subset(pairs([0, 1], ["cat", "dog", "fox"]), range(2))
-    assert datasets.from_torch(subset).class_names is None
-    turned = pairs([0, 1], ["dog", "cat"])
-    turned.target_transform = int
-    assert datasets.from_torch(turned).class_names is None
-    message = r"1 name of classes left out, as there are labels up to 1; dataclasses\.replace"
-    for found, data in (("torch", pairs([0, 1], ["cat"])), ("huggingface", named(["cat"], [0, 1]))):
-        with pytest.warns(DataWarning, match=message):
-            assert getattr(datasets, f"from_{found}")(data).num_classes == 2
-
-
-def test_names_may_be_those_of_the_columns_of_rows():
-    found = datasets.from_torch(pairs([[0, 1], [1, 1]], ["old", "new"]))
-    assert (found.class_names, found.label_sets.shape) == (("old", "new"), (2, 2))
-    with pytest.warns(DataWarning, match=r"3 names .*, as there are rows of 2 labels"):
-        assert datasets.from_torch(pairs([[0, 1], [1, 1]], [*"abc"])).class_names is None
-
-
 def test_a_torch_data_set_may_have_attributes_of_other_sources():
-    data = pairs([0, 1], None)
-    data.columns, data.batch_size, data.dataset = ["age", "weight", "height"], 4, None
+    data = TensorDataset(torch.eye(2), torch.arange(2))
+    data.columns, data.batch_size, data.dataset, data.classes = (
+        ["age", "weight", "height"],
+        4,
+        None,
+        None,
+    )
     assert datasets.from_torch(data).targets.tolist() == [0, 1]
-
-
-FRAME = pd.DataFrame({"a": [0.0, 1, 0.5], "b": [1.0, 0, 0], "label": [0, 1, 0]})
-PAIRS = TensorDataset(torch.rand(4, 3), torch.arange(4) % 2)
 
 
 @pytest.mark.parametrize("convert", [datasets.from_torch, datasets.from_huggingface])
