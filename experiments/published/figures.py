@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.drawing import COLOURS, in_style, line_style, panels, whole_numbers
+from bcfl.drawing import COLOURS, FAINT, bottom_panels, in_style, line_style, panels, whole_numbers
 from experiments.published.comparison import Comparison, Line
 from experiments.published.results import FACTS, Results
 from experiments.published.segments import draw_segments
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 Curves = dict[tuple[str, str, str], list[Sequence[float | None]]]
-ACROSS, WIDTH, HEIGHT = 2, 5.6, 3.4
+ACROSS, WIDTH, HEIGHT, LEGEND_WIDTH = 2, 5.6, 3.4, 1.5
+MOST_BANDS = 6
+"""Bands of more methods than this would hide one another."""
 THEIRS, OURS = COLOURS[2], COLOURS[5]
 
 
@@ -106,24 +108,50 @@ def _bars_of(axes: Axes, lines: Sequence[Line], metric: str, title: str) -> None
 def _curves(
     comparison: Comparison, figure: Figure, results: Results, seeds: Sequence[int] | None
 ) -> Drawing | None:
-    """Means over seeds by round with bands of one standard deviation; a panel for each metric."""
+    """Means over seeds by round, a panel for each metric.
+
+    They have bands of one standard deviation unless there are more than `MOST_BANDS` methods.
+    """
     kept = _kept(comparison, figure, results, seeds)
     titles = list(dict.fromkeys(column for _, column, _ in kept))
     if not titles:
         return None
     drawn, axes = panels(len(titles) * len(figure.metrics), ACROSS, WIDTH, HEIGHT)
     names = dict(zip(figure.metrics, figure.titles, strict=True))
-    styles = {row.name: index for index, row in enumerate(comparison.table.rows)}
+    found = {row for *_, row in kept}
+    styles = {
+        row.name: line_style(index)
+        for index, row in enumerate(comparison.table.rows)
+        if row.name in found
+    }
+    has_bands = len(found) <= MOST_BANDS
+    drawn.set_figwidth(drawn.get_figwidth() + LEGEND_WIDTH)
+    drawn.set_layout_engine("constrained", h_pad=0.1)
     for panel, (title, metric) in zip(axes, product(titles, figure.metrics), strict=True):
         for (measured, column, row), runs in kept.items():
             if (measured, column) == (metric, title):
-                _line(panel, _factor(metric) * np.array(runs, float), row, styles[row])
+                _line(panel, _factor(metric) * np.array(runs, float), styles[row], has_bands)
         panel.set_title(f"{title}: {names[metric]}")
-        panel.set_xlabel("round")
         panel.xaxis.set_major_locator(whole_numbers())
         panel.grid()
-        panel.legend(fontsize=7, ncols=2)
+    for panel in bottom_panels(axes, ACROSS):
+        panel.set_xlabel("round")
+    _explain(drawn, styles, most_seeds=max(map(len, kept.values())), has_bands=has_bands)
     return drawn
+
+
+def _explain(
+    drawn: Drawing, styles: Mapping[str, dict[str, Any]], most_seeds: int, has_bands: bool
+) -> None:
+    """Name the methods of all panels beside them, and say below what the lines and bands are."""
+    from matplotlib.lines import Line2D
+
+    lines = [Line2D([], [], **style) for style in styles.values()]
+    drawn.legend(lines, list(styles), loc="outside right upper", fontsize=8, handlelength=3)
+    if most_seeds > 1:
+        deviations = "bands of" if has_bands else "the table has"
+        note = f"means over seeds; {deviations} one standard deviation"
+        drawn.supxlabel(note, fontsize=8, color=FAINT)
 
 
 def _kept(
@@ -145,13 +173,11 @@ def _factor(metric: str) -> float:
     return 1.0 if metric in ("ari", *FACTS) else 100.0
 
 
-def _line(axes: Axes, values: NDArray[np.float64], name: str, style: int) -> None:
+def _line(axes: Axes, values: NDArray[np.float64], style: dict[str, Any], has_band: bool) -> None:
     rounds = np.arange(1, values.shape[1] + 1)
     mean = values.mean(axis=0)
-    axes.plot(rounds, mean, label=name, **line_style(style))
-    if len(values) > 1:
+    axes.plot(rounds, mean, **style)
+    if has_band and len(values) > 1:
         deviation = values.std(axis=0, ddof=1)
-        colour = line_style(style)["color"]
-        axes.fill_between(
-            rounds, mean - deviation, mean + deviation, color=colour, alpha=0.15, linewidth=0
-        )
+        low, high = mean - deviation, mean + deviation
+        axes.fill_between(rounds, low, high, color=style["color"], alpha=0.15, linewidth=0)

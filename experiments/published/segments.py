@@ -34,6 +34,7 @@ def draw_segments(comparison: Comparison, figure: Figure) -> Drawing | None:
     if not by_heading:
         return None
     drawn, axes = panels(len(by_heading), ACROSS, WIDTH, HEIGHT)
+    drawn.set_layout_engine("constrained", h_pad=0.1)
     names = [row.name for row in comparison.table.rows]
     for panel, (heading, lines) in zip(axes, by_heading.items(), strict=True):
         _panel(panel, lines, figure, names)

@@ -426,6 +426,18 @@ def test_curves_are_of_the_seeds_that_are_compared(miniature, monkeypatch):
     assert drawn == [2, 2]
 
 
+@pytest.mark.parametrize(("most", "note"), [(6, "bands of"), (1, "the table has")])
+def test_curves_have_one_legend_and_bands_where_there_are_few(miniature, monkeypatch, most, note):
+    table, results = with_seeds(miniature, [0, 1, 2], [1, 2, 3])
+    comparison = compare(table, "small", results, {"optdigits": ""}, range(9))
+    monkeypatch.setattr(figures, "MOST_BANDS", most)
+    (path, *_) = draw(comparison, results, miniature, range(9))
+    text = path.read_text()
+    assert [text.count(f">{name}<") for name in ("FedAvg", "round")] == [1, 1]
+    assert f">means over seeds; {note} one standard deviation<" in text
+    assert ("FillBetween" in text) == (most == 6)
+
+
 def test_a_comparison_keeps_the_order_of_its_table(miniature):
     table = reading.load("tiny/1")
     comparison = compare(table, "small", Results(miniature), {"optdigits": ""})
