@@ -136,22 +136,21 @@ def _curves(
         panel.grid()
     for panel in bottom_panels(axes, ACROSS):
         panel.set_xlabel("round")
-    _explain(drawn, styles, most_seeds=max(map(len, kept.values())), has_bands=has_bands)
+    _name_methods(drawn, styles)
+    if any(len(runs) > 1 for runs in kept.values()):
+        runs_of = "partitions and seeds" if figure.pooled else "seeds"
+        deviations = "bands of" if has_bands else "the table has"
+        note = f"means over {runs_of}; {deviations} one standard deviation"
+        drawn.supxlabel(note, fontsize=8, color=FAINT)
     return drawn
 
 
-def _explain(
-    drawn: Drawing, styles: Mapping[str, dict[str, Any]], most_seeds: int, has_bands: bool
-) -> None:
-    """Name the methods of all panels beside them, and say below what the lines and bands are."""
+def _name_methods(drawn: Drawing, styles: Mapping[str, dict[str, Any]]) -> None:
+    """Name the methods of all panels beside them."""
     from matplotlib.lines import Line2D
 
     lines = [Line2D([], [], **style) for style in styles.values()]
     drawn.legend(lines, list(styles), loc="outside right upper", fontsize=8, handlelength=3)
-    if most_seeds > 1:
-        deviations = "bands of" if has_bands else "the table has"
-        note = f"means over seeds; {deviations} one standard deviation"
-        drawn.supxlabel(note, fontsize=8, color=FAINT)
 
 
 def _kept(
