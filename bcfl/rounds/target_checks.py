@@ -31,8 +31,9 @@ def target_trouble(targets: Tensor, model: Model, dtype: torch.dtype, lowest: fl
     if targets.ndim != 1:
         return (
             f"targets must be one class per sample, got shape {shape}; the classes of one-hot rows "
-            "are `targets.argmax(axis=1)`, those of a column `targets.ravel()`, and several labels "
-            "per sample need a model with likelihood 'bernoulli'"
+            "are `numpy.asarray(targets).argmax(axis=1)`, those of a column "
+            "`numpy.asarray(targets).ravel()`, and several labels per sample need a model with "
+            "likelihood 'bernoulli'"
         )
     return _class_trouble(targets, outputs, lowest)
 
@@ -67,7 +68,7 @@ def _too_few_outputs(targets: Tensor, outputs: int, lowest: float = 0.0) -> str:
     hint = ""
     if int(targets.min()) > 0 and needed == outputs + 1:
         hint = (
-            "; classes are counted from 0: `targets - 1`, for all clients"
+            "; classes are counted from 0: `numpy.asarray(targets) - 1`, for all clients"
             if lowest == 1
             else ", unless classes are counted from 1 here and from 0 elsewhere"
         )
@@ -80,7 +81,7 @@ def _too_few_outputs(targets: Tensor, outputs: int, lowest: float = 0.0) -> str:
 def _of_numbers(targets: Tensor) -> str:
     """How whole numbers become numbers to predict; empty for other targets."""
     whole = not targets.is_floating_point()
-    return "; numbers to predict (regression): `targets.astype(float)`" * whole
+    return "; numbers to predict (regression): `numpy.asarray(targets, float)`" * whole
 
 
 def _of_classes(targets: Tensor) -> str:
@@ -93,12 +94,12 @@ def _of_classes(targets: Tensor) -> str:
 def _of_integers(targets: Tensor) -> str:
     """How whole numbers that are floating point become integers; empty for other targets."""
     whole = targets.is_floating_point() and bool((targets == targets.round()).all())
-    return ": `targets.astype(int)` makes them integers" * whole
+    return ": `numpy.asarray(targets, int)` makes them integers" * whole
 
 
 def _of_signs(targets: Tensor) -> str:
     """How -1 and 1 become two classes; empty for other targets."""
-    return "; of -1 and 1: `(targets > 0).astype(int)`" * (
+    return "; of -1 and 1: `numpy.asarray(targets) > 0`" * (
         bool((targets.abs() == 1).all()) and int(targets.min()) == -1
     )
 

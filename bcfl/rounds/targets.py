@@ -61,15 +61,16 @@ def warn_of_kind(model: Model, clients: Sequence[ClientData]) -> None:
         _warn(
             f"targets are floating-point numbers, so that the model does regression (gaussian), but"
             f" all are 0 or 1{', with one 1 in each row' * one_hot}; for classes give one whole "
-            f"number per sample{', `targets.argmax(axis=1)`' * one_hot}"
-            + ", for several labels per sample `targets.astype(int)`" * rows
+            f"number per sample{', `numpy.asarray(targets).argmax(axis=1)`' * one_hot}"
+            + ", for several labels per sample `numpy.asarray(targets, int)`" * rows
             + "; a bcfl.Model with likelihood='gaussian' keeps the regression without this warning"
         )
     elif one_hot:
         _warn(
             "targets are rows of 0 and 1, so that the model predicts several labels per sample "
-            "(bernoulli), but each row has one 1; for classes give `targets.argmax(axis=1)`; a "
-            "bcfl.Model with likelihood='bernoulli' keeps the labels without this warning"
+            "(bernoulli), but each row has one 1; for classes give "
+            "`numpy.asarray(targets).argmax(axis=1)`; a bcfl.Model with likelihood='bernoulli' "
+            "keeps the labels without this warning"
         )
 
 

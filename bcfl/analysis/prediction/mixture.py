@@ -157,7 +157,7 @@ def _class_targets(targets: ArrayLike | Tensor, classes: Sequence[Any]) -> Tenso
 def _as_whole(targets: Tensor) -> str:
     floats = targets.is_floating_point() and bool((targets == targets.round()).all())
     floats = floats and len(targets) > 0
-    return "; classes are whole numbers: `targets.astype(int)`" * floats
+    return "; classes are whole numbers: `numpy.asarray(targets, int)`" * floats
 
 
 def _between(values: Tensor) -> str:

@@ -116,7 +116,7 @@ def test_classes_that_are_floating_point_are_told_how_to_become_integers(outputs
     build = partial(nn.Linear, 3, outputs)
     own = Model(name="own", build=build, input_shape=(3,), num_outputs=outputs)
     for network in (own, build):
-        with pytest.raises(ValueError, match=r"integers.*: `targets\.astype\(int\)` makes them"):
+        with pytest.raises(ValueError, match=r"integers.*: `numpy\.asarray\(targets, int\)`"):
             federation(network, y=Y[:8].astype(float))
 
 
@@ -142,7 +142,7 @@ def test_classes_without_an_output_are_counted():
 
 
 def test_classes_that_are_counted_from_one_are_told_of():
-    with pytest.raises(ValueError, match=r"counted from 0: `targets - 1`, for all clients$"):
+    with pytest.raises(ValueError, match=r"from 0: `numpy\.asarray\(targets\) - 1`, for all"):
         federation(nn.Linear(3, 2), y=Y[:8] + 1)
 
 
@@ -158,8 +158,24 @@ def test_a_client_that_lacks_class_0_is_not_told_to_count_anew(others):
 
 
 def test_labels_of_minus_1_and_1_have_their_remedy():
-    with pytest.raises(ValueError, match=r"of -1 and 1: `\(targets > 0\)\.astype\(int\)`$"):
+    with pytest.raises(ValueError, match=r"of -1 and 1: `numpy\.asarray\(targets\) > 0`$"):
         federation(nn.Linear(3, 2), y=2 * Y[:8] - 1)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list, torch.tensor])
+@pytest.mark.parametrize(
+    "targets",
+    [Y[:8].astype(float), Y[:8] + 1, 2 * Y[:8] - 1, np.eye(2)[Y[:8]].astype(int), Y[:8, None]],
+)
+def test_what_is_told_to_be_done_about_targets_makes_them_right(targets, kind):
+    own = Model(name="own", build=partial(nn.Linear, 3, 2), input_shape=(3,), num_outputs=2)
+    given = kind(targets)
+    with pytest.raises(ValueError, match="targets must be") as raised:
+        federation(own, y=given)
+    told = [one for one in re.findall("`(.*?)`", str(raised.value)) if "numpy" in one]
+    assert told
+    made = [eval(remedy, {"numpy": np, "targets": given}) for remedy in told]
+    federation(own, y=made[1] if targets.shape[1:] == (1,) else made[0])
 
 
 class Standardising(nn.Linear):

@@ -48,7 +48,10 @@ def test_labels_become_rows_of_zeros_and_ones(regression):
     [
         (np.ones((3, 3), int), r"; the network has 2 outputs, .* one output each \(3 here\)$"),
         (np.array([0, 1, 1]), r"; classes, .* need a model with likelihood 'categorical'$"),
-        (np.full((3, 2), 7), r"; numbers to predict \(regression\): `targets.astype\(float\)`$"),
+        (
+            np.full((3, 2), 7),
+            r"; numbers to predict \(regression\): `numpy\.asarray\(targets, float\)`$",
+        ),
     ],
 )
 def test_labels_that_do_not_fit_have_the_remedy_for_their_kind(regression, targets, remedy):
@@ -73,7 +76,7 @@ def test_binary_classifiers_with_one_output_are_told_to_have_two(linear):
 
 def test_whole_numbers_to_be_predicted_are_told_to_become_floats(linear, regression):
     one = replace(linear, build=lambda: torch.nn.Linear(3, 1), num_outputs=1)
-    labels, words = replace(regression, likelihood="bernoulli"), r"\(regression\): .targets\.asty"
+    labels, words = replace(regression, likelihood="bernoulli"), r"\(regression\): `numpy\.asarray"
     for model, targets in ((one, [1, 78, 3]), (labels, np.full((3, 2), 7))):
         with pytest.raises(ValueError, match=words):
             with_targets(model, targets)

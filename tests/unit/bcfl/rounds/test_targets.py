@@ -33,7 +33,11 @@ def federation(targets, outputs=2, likelihood=None):
 @pytest.mark.parametrize(
     ("targets", "outputs", "words"),
     [
-        (LABELS.astype("float32"), 2, r"\(gaussian\), but all are 0 or 1; .*targets.astype\(int\)"),
+        (
+            LABELS.astype("float32"),
+            2,
+            r"\(gaussian\), but all are 0 or 1; .*asarray\(targets, int\)",
+        ),
         (CLASSES.astype(float), 1, r"\(gaussian\), but all are 0 or 1; for classes give one whole"),
         (np.eye(2)[CLASSES], 2, r"\(gaussian\), but .* one 1 in each row; .*argmax\(axis=1\)"),
         (np.eye(2, dtype=int)[CLASSES], 2, r"\(bernoulli\), but each row has one 1.*argmax"),
