@@ -95,7 +95,8 @@ def _data(report: ClientReport) -> list[str]:
     sizes = " and ".join(f"{n} {view}" for view, n in report.num_samples.items())
     total = report.classes.sum()
     common = [c for c in report.classes.argsort()[::-1][:4] if report.classes[c] >= 0.05 * total]
-    shares = ", ".join(f"{c} ({report.classes[c] / total:.0%})" for c in common)
+    names: Sequence[object] = report.class_names or range(len(report.classes))
+    shares = ", ".join(f"{names[c]} ({report.classes[c] / total:.0%})" for c in common)
     present = int((report.classes > 0).sum())
     of = f"{present} classes, most of them" if present > len(common) else "classes"
     steps = "" if report.time_step is None else " of all time steps,"

@@ -128,6 +128,13 @@ class Dataset:
         """Number of labels, or of classes where samples are of one each."""
         return self.num_classes if self.label_sets is None else self.label_sets.shape[1]
 
+    @property
+    def labels_of_classes(self) -> tuple[str, ...]:
+        """Names by which samples of one class each can be labelled; empty if there are none."""
+        names = self.class_names or ()
+        are_labels = self.label_sets is None and len(set(names)) == len(names)
+        return names if are_labels else ()
+
     def labelled(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Targets of samples (samples,) of classes: these, or (samples, labels) of 0 and 1."""
         return classes if self.label_sets is None else self.label_sets[classes].astype(np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -87,6 +87,8 @@ class Assembly:
         seed: seed of the train-test split and of subsampling under a cap.
         split: sizes of the clients' views.
         alter: transform of the clients' samples; none by default.
+        relabels: whether it changes the classes of samples, so that names of classes would be wrong
+            and clients get none.
         hold_out: rows of the hold-out set; see `Partition`.
         test_rows: rows that only test views hold, so that clients may share training samples; by
             default each client's samples are split at random.
@@ -102,6 +104,7 @@ class Assembly:
     seed: int
     split: Split
     alter: Alter | None = None
+    relabels: bool = False
     hold_out: Indices | None = None
     test_rows: Indices | None = None
     unallocated: str | None = None
@@ -182,7 +185,8 @@ class Assembly:
                 self._seen((dataset.inputs[rows], dataset.targets[rows]), client, group, view),
             )
         }
-        return ClientData.from_arrays(client, arrays[TRAIN], arrays.get(TEST), group)
+        made = ClientData.from_arrays(client, arrays[TRAIN], arrays.get(TEST), group)
+        return made if self.relabels else replace(made, classes=dataset.labels_of_classes)
 
     def _seen(self, samples: Samples, client: str, group: int | None, view: str) -> Samples:
         if self.alter is None or group is None:

@@ -34,6 +34,7 @@ class Concept:
     Attributes:
         names: what the samples of each group are, by number.
         alter: transform of the samples of a client.
+        relabels: whether it changes the classes of samples.
         keeps: (samples,) bool from targets (samples,) and group: classes that a client of the group
             may hold; None for all classes.
         share: share of its samples that a client of another group than 0 keeps.
@@ -42,6 +43,7 @@ class Concept:
 
     names: tuple[str, ...]
     alter: Callable[[Samples, Place], Samples]
+    relabels: bool = False
     keeps: Kept | None = None
     share: float = 1.0
     tests: Kept | None = None
@@ -205,7 +207,8 @@ def random_label_halves(num_classes: int, seed: int) -> Concept:
     """
     halves = HalfOfTheClasses(num_classes)
     names = tuple(f"{name}, random labels for the others" for name in halves.names)
-    return Concept(names=names, alter=RandomOtherLabels(halves, seed), tests=halves)
+    alter = RandomOtherLabels(halves, seed)
+    return Concept(names=names, alter=alter, relabels=True, tests=halves)
 
 
 def shifted_labels(num_classes: int) -> Concept:
@@ -215,7 +218,7 @@ def shifted_labels(num_classes: int) -> Concept:
         num_classes: number of classes.
     """
     names = ("original labels", "labels shifted by 1")
-    return Concept(names=names, alter=ShiftedLabels(num_classes))
+    return Concept(names=names, alter=ShiftedLabels(num_classes), relabels=True)
 
 
 def noisy_inputs(noise: Noise) -> Concept:
@@ -234,7 +237,7 @@ def merged_classes(share: float = SMALL_SHARE) -> Concept:
         share: share of their samples that its clients keep.
     """
     names = ("original labels", "labels 1 and 3 are 2")
-    return Concept(names=names, alter=merged_labels, share=share)
+    return Concept(names=names, alter=merged_labels, relabels=True, share=share)
 
 
 CONCEPTS: Mapping[str, Callable[[str, int, int], Concept]] = {

@@ -108,7 +108,11 @@ def stream(  # noqa: PLR0913 - keywords with defaults
         allocated = zip(rows, groups, strict=True)
         rows = [difference.kept_rows(r, dataset.targets[r], g, split) for r, g in allocated]
         assembly = Assembly(
-            name=f"{concept} stream", seed=seed, split=split, alter=_AtStep(difference, step)
+            name=f"{concept} stream",
+            seed=seed,
+            split=split,
+            alter=_AtStep(difference, step),
+            relabels=difference.relabels,
         )
         piece = assembly.build(dataset, rows, groups)
         pieces.append(tested_on(piece, difference.tests) if difference.tests else piece)

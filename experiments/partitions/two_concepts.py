@@ -162,6 +162,7 @@ def _alternating(
         seed=seed,
         split=split,
         alter=concept.alter,
+        relabels=concept.relabels,
         unallocated="beyond the share that clients of group 1 keep",
         group_names=concept.names,
     ).build(dataset, shares, groups)

@@ -71,6 +71,7 @@ class ClientReport:
         time_step: of its test samples, that of the last round; None where the data have one.
         num_samples: samples by view, over all time steps.
         classes: (classes,) int64 samples by class over all views, up to the last class present.
+        class_names: names of the classes by number; empty if the clients have none.
         labels: (rounds,) int64 cluster after each round in the hypothesis that then was the most
             probable, -1 before the client was seen.
         probabilities: (clusters,) association probabilities after the last round; zero if unseen.
@@ -99,6 +100,7 @@ class ClientReport:
     scores: Sequence[ModelScore]
     prediction_entropy: float
     association_uncertainty: float
+    class_names: Sequence[str] = ()
 
     @property
     def cluster(self) -> int:
@@ -222,6 +224,7 @@ class RunHistory:
             time_step=self.time_step if num_steps(self.clients) > 1 else None,
             num_samples=_over_steps(data.num_samples),
             classes=occurrences(targets),
+            class_names=self.run.classes,
             labels=self.labels[:, row],
             probabilities=self.latest[row],
             filtered=np.array([matrix[row] for matrix in self.filtered]),

@@ -98,7 +98,7 @@ def _partition(run: RunFolder, stream: Stream) -> Picture | None:
         "partition",
         f"Samples of {len(clients)} clients by class",
         f"{look} Area of a circle: training and test samples of a client in a class (seed {seed}).",
-        bubbles.partition_tips(counts, groups, names),
+        bubbles.partition_tips(counts, groups, names, clients[0].classes),
         narrow=partial(draw, NARROW) if len(clients) <= bubbles.MOST_NARROW else None,
     )
 

@@ -178,7 +178,10 @@ def lines_of(labels: Iterable[str], across: float, what: str = "group") -> list[
 
 
 def partition_tips(
-    counts: NDArray[np.int64], groups: Sequence[int | None], clients: Sequence[str]
+    counts: NDArray[np.int64],
+    groups: Sequence[int | None],
+    clients: Sequence[str],
+    classes: Sequence[str] = (),
 ) -> dict[str, list[tuple[str, str]]]:
     """Client, class and samples of each circle, by id of its group.
 
@@ -186,13 +189,17 @@ def partition_tips(
         counts: (clients, classes) int64 samples.
         groups: true group of each client, None where unknown.
         clients: their names.
+        classes: names of the classes, by number; their numbers by default.
     """
+    named = [str(name) for name in classes or range(counts.shape[1])]
     tips: dict[str, list[tuple[str, str]]] = {}
     for client in along(groups)[0]:
         group = groups[client]
         for label in np.flatnonzero(counts[client]):
             number = int(counts[client, label])
-            text = f"{clients[client]}\nclass {label}: {number:,} sample{'s' * (number != 1)}"
+            text = (
+                f"{clients[client]}\nclass {named[label]}: {number:,} sample{'s' * (number != 1)}"
+            )
             tips.setdefault(_circles(group), []).append((clients[client], text))
     return tips
 

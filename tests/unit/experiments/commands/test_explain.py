@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.commands.explain import _how_sure, _trains_with, _where, overview
+from experiments.commands.explain import _data, _how_sure, _trains_with, _where, overview
 from experiments.reports.client_report import ClientReport, Peer
 
 FILTERED = np.array([[0, 1], [0.45, 0.55], [0.6, 0.4], [0.7, 0.3], [0.5, 0.5], [0.53, 0.47]])
@@ -67,3 +67,10 @@ def test_a_list_of_other_clients_says_how_many_it_leaves_out(count, more):
     head, _, *shown, _ = _trains_with(replace(REPORT, peers=peers))
     assert head == f"{count} of {count} other clients"
     assert shown[5:] == more
+
+
+def test_common_classes_are_told_by_their_names_where_they_have_some():
+    report = replace(REPORT, num_samples={"train": 8}, classes=np.array([2, 6]))
+    assert _data(report) == ["8 train samples of classes 1 (75%), 0 (25%)"]
+    named = replace(report, class_names=("daisy", "tulip"))
+    assert _data(named) == ["8 train samples of classes tulip (75%), daisy (25%)"]

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from itertools import chain
 
 import networkx as nx
 import numpy as np
@@ -85,6 +86,8 @@ def test_circles_tell_the_samples_of_their_client_and_class():
     assert tips[1][1].split("&#10;") == ["a", "class 0: 5 samples"]
     assert tips[2][1].split("&#10;") == ["a", "class 2: 1 sample"]
     assert tips[3][1].split("&#10;") == ["c", "class 0: 1,200 samples"]
+    named = bubbles.partition_tips(counts, groups, names, ["cat", "dog", "fox"])
+    assert ("a", "a\nclass fox: 1 sample") in chain(*named.values())
     columns = [float(x) for x in re.findall(r'data-tip="[^"]*" d="M ([\d.]+)', svg)]
     assert columns == sorted(columns), "drawn from the left to the right, client by client"
 
