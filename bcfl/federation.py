@@ -13,7 +13,8 @@ from bcfl.analysis.run import Run
 from bcfl.analysis.true_groups import TrueGroups
 from bcfl.architecture.model import Model
 from bcfl.architecture.probing import Network
-from bcfl.data.clients import ClientData, pooled, sorted_clients, with_validation
+from bcfl.data.agreement import sorted_clients
+from bcfl.data.clients import ClientData, pooled, with_validation
 from bcfl.data.frames import are_numbered
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
@@ -380,6 +381,7 @@ class Federation:
             logged=logged,
             pooling=self.method.pooling,
             columns=self.columns,
+            target_columns=self.target_columns,
             classes=self.classes,
             settings=self.settings,
             privacy=self.privacy,
@@ -388,8 +390,12 @@ class Federation:
     @property
     def columns(self) -> tuple[Any, ...]:
         """Names of the columns of the clients' inputs, where these have names."""
-        known = [data.columns for data in self.clients if data.columns]
-        return next((names for names in known if not are_numbered(names)), next(iter(known), ()))
+        return _first_named([data.columns for data in self.clients])
+
+    @property
+    def target_columns(self) -> tuple[Any, ...]:
+        """Names of the columns of the clients' targets, where these have names."""
+        return _first_named([data.target_columns for data in self.clients])
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -429,3 +435,9 @@ class Federation:
                 "they are the rounds in all"
             )
         return state
+
+
+def _first_named(columns: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The first columns that are not only numbered, or else the first; none without any."""
+    known = [names for names in columns if names]
+    return next((names for names in known if not are_numbered(names)), next(iter(known), ()))

@@ -77,6 +77,7 @@ class Run:
         pooling: how predictions of the models that serve a client are combined in tests.
         columns: names of the columns of the clients' inputs, where these have names; data frames
             given to `predict` and its siblings are read by them.
+        target_columns: names of the columns of the clients' targets, where these have names.
         classes: labels of the classes, in the order of the predicted probabilities, where clients
             were made with `classes`; `predict_new` then takes such labels.
         settings: of method, network and federation as plain values, for files and reports.
@@ -101,6 +102,7 @@ class Run:
     logged: tuple[Row, ...] = ()
     pooling: Pooling = "probabilities"
     columns: tuple[Any, ...] = ()
+    target_columns: tuple[Any, ...] = ()
     classes: tuple[Any, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     privacy: Privacy | None = None

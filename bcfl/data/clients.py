@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from reprlib import repr as shortened
 from typing import Any
 
 import torch
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import class_list
-from bcfl.data.frames import are_numbered, named_columns, without_frame
+from bcfl.data.frames import named_columns, ordered_columns, without_frame
 from bcfl.data.names import (
     TEST,
     TRAIN,
@@ -56,6 +54,8 @@ class ClientData:
             analysis only.
         columns: names of the columns of the inputs, where a data frame or data set names them; all
             clients of a federation must have them in the same order.
+        target_columns: names of the columns of the targets, where a data frame has them; all
+            clients of a federation must have them in the same order.
         classes: labels of all classes, in the order of their numbers, where the targets were given
             as such labels; all clients of a federation must have them in the same order.
 
@@ -80,13 +80,14 @@ class ClientData:
     views: Mapping[str, View]
     group: int | None = None
     columns: tuple[Any, ...] = ()
+    target_columns: tuple[Any, ...] = field(default=(), kw_only=True)
     classes: tuple[Any, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "client", checked_name(self.client))
         object.__setattr__(self, "group", checked_group(self.client, self.group))
-        object.__setattr__(self, "columns", tuple(self.columns))
-        object.__setattr__(self, "classes", tuple(self.classes))
+        for name in ("columns", "target_columns", "classes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if not isinstance(self.views, Mapping):
             raise TypeError(
                 f"client {self.client!r}: views must be a mapping from names to View, got "
@@ -163,7 +164,8 @@ class ClientData:
             client: name of the client.
             train: training inputs (samples, ...), with at least one axis of features, and targets
                 (samples,).
-            test: test inputs and targets, if any.
+            test: test inputs and targets, if any; columns of data frames, of inputs and of targets,
+                are put in the order of the training samples.
             group: true group, used for analysis only.
             classes: labels of all classes, in one order for all clients, where targets are such
                 labels, for example text.
@@ -174,8 +176,8 @@ class ClientData:
         Raises:
             TypeError: inputs and targets are not a pair, or are masked, complex or not numbers.
             ValueError: the client has no training samples, inputs and targets differ in length,
-                inputs have no axis of features or are not finite, those of the test differ in size,
-                or a target is none of the classes.
+                inputs have no axis of features or are not finite, those of the test differ in size
+                or names of columns, or a target is none of the classes.
 
         Example:
             >>> import bcfl
@@ -183,20 +185,23 @@ class ClientData:
             >>> bcfl.ClientData.from_arrays("ann", train, test, group=0)
             ClientData(ann: train 2, test 1, group 0)
         """
-        client, views, columns = checked_name(client), {}, ()
+        client, views = checked_name(client), {}
+        columns: list[tuple[Any, ...]] = [(), ()]
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
                 if given is not None:
                     inputs, targets = pair_of(given, "samples", "(inputs, targets)", OF_OTHERS)
-                    columns = named_columns(inputs) if name == TRAIN else columns
-                    x = without_frame(inputs, columns)
-                    views[name] = View.from_arrays(x, targets, classes)
+                    if name == TRAIN:
+                        columns = [named_columns(values) for values in (inputs, targets)]
+                    x = without_frame(inputs, columns[0])
+                    y = ordered_columns(targets, columns[1], "targets")
+                    views[name] = View.from_arrays(x, y, classes)
             except (TypeError, ValueError) as error:
                 raise _of_view(error, client, name) from None
             except Exception as error:  # of arrays that are read when they are used
                 raise _of_view(error, client, name) from error
         known = () if classes is None else class_list(classes)
-        return cls(client, views, group, columns, classes=known)
+        return cls(client, views, group, columns[0], target_columns=columns[1], classes=known)
 
     @classmethod
     def from_dataset(  # noqa: PLR0913 - keywords with defaults
@@ -262,82 +267,6 @@ def _of_view(error: Exception, client: str, view: str) -> TypeError | ValueError
     kind = TypeError if isinstance(error, TypeError) else ValueError
     told = f"{type(error).__name__}: " * (type(error) is not kind)
     return kind(f"client {client!r}, view {view!r}: {told}{error}")
-
-
-def sorted_clients(
-    clients: Iterable[ClientData] | Mapping[str, ClientData],
-) -> tuple[ClientData, ...]:
-    """Sort clients by name.
-
-    Raises:
-        TypeError: something else than clients is given.
-        ValueError: there is no client, or two clients have the same name, or one that of the pool,
-            or the columns of their inputs, or the classes of their targets, have other names or
-            another order, or only some clients have a list of classes.
-    """
-    if not isinstance(clients, Iterable):
-        raise TypeError(f"clients must be a sequence of ClientData, got {type(clients).__name__}")
-    given = tuple(clients.values() if isinstance(clients, Mapping) else clients)
-    for one in given:
-        if not isinstance(one, ClientData):
-            raise TypeError(
-                f"clients must be ClientData, got a {type(one).__name__}; make one by "
-                "ClientData.from_arrays(name, (inputs, targets), test=(inputs, targets))"
-            )
-    ordered = tuple(sorted(given, key=lambda data: data.client))
-    if not ordered:
-        raise ValueError("clients must hold at least one client, got none")
-    names = [data.client for data in ordered]
-    if any(name.startswith(POOL) for name in names):
-        raise ValueError(f"client names must not begin with {POOL!r}, the name of pooled clients")
-    repeated = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
-    if repeated:
-        raise ValueError(f"client names must be distinct, got more than one of {repeated[:5]}")
-    _check_columns(ordered)
-    _check_classes(ordered)
-    return ordered
-
-
-def _check_columns(clients: Sequence[ClientData]) -> None:
-    """Clients whose columns have names have the same ones, in the same order."""
-    named = [data for data in clients if data.columns]
-    for data in named:
-        names, first = data.columns, named[0].columns
-        numbered = are_numbered(names) or are_numbered(first)
-        if names != first and not (numbered and set(names) != set(first)):
-            wanted = list(named[0].columns)
-            raise ValueError(
-                f"clients must have the same columns in the same order: {named[0].client!r} has "
-                f"{wanted}, {data.client!r} has {list(data.columns)}; select them, as in "
-                f"ClientData.from_dataset(..., inputs={wanted})"
-            )
-
-
-def _check_classes(clients: Sequence[ClientData]) -> None:
-    """Clients whose classes have labels have the same ones, in the same order."""
-    labelled = [data for data in clients if data.classes]
-    bare = [data for data in clients if not data.classes]
-    if labelled and bare:
-        raise ValueError(
-            "clients must all be given the list of classes, or none of them, so that a class has "
-            f"one number everywhere: {labelled[0].client!r} has "
-            f"{shortened(list(labelled[0].classes))}, {bare[0].client!r} has none; give every "
-            "client its labels and the list, classes=[...]"
-        )
-    for data in labelled:
-        first = labelled[0]
-        if data.classes != first.classes:
-            union = list(dict.fromkeys(chain.from_iterable(each.classes for each in labelled)))
-            raise ValueError(
-                "clients must have the same classes in the same order, so that a class has one "
-                f"number everywhere: {first.client!r} has {shortened(list(first.classes))}, "
-                f"{data.client!r} has {shortened(list(data.classes))}; give each of them the one "
-                f"list of all classes, classes={shortened(union)}"
-            )
-
-
-def _repeats(names: list[str]) -> bool:
-    return len(set(names)) < len(names)
 
 
 def pooled(clients: Sequence[ClientData], name: str = POOL) -> ClientData:

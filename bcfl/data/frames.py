@@ -101,6 +101,26 @@ def in_order(names: Sequence[Any], wanted: Sequence[Any], what: str) -> Sequence
         return wanted
     if len(names) == len(wanted) and (are_numbered(names) or are_numbered(wanted)):
         return names
+    missing = [name for name in wanted if name not in names]
+    more = [name for name in names if name not in wanted]
+    remedies = [
+        *([f"leave out columns by `frame.drop(columns={more})`"] if more else ()),
+        *(
+            [f"categories without a sample become columns of 0, {filled(wanted)}"]
+            if missing
+            else ()
+        ),
+    ]
     raise ValueError(
         f"{what} must have the columns of the training samples, {list(wanted)}, got {list(names)}"
+        f"; {', '.join(remedies)}"
     )
+
+
+def filled(names: Sequence[Any]) -> str:
+    """How columns that a data frame lacks are added to it, in words; its others follow them.
+
+    Args:
+        names: columns that are wanted.
+    """
+    return f"`frame.reindex(columns=[*dict.fromkeys([*{list(names)}, *frame])], fill_value=0)`"

@@ -63,6 +63,7 @@ class Restored:
             logged=self.rows,
             pooling=self.federation.method.pooling,
             columns=self.federation.columns,
+            target_columns=self.federation.target_columns,
             classes=self.federation.classes,
             settings=self.federation.settings,
             privacy=self.federation.privacy,

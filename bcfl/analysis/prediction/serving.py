@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bcfl.analysis.prediction.mixture import fitting, labelled
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
-from bcfl.data.frames import without_frame
+from bcfl.data.frames import ordered_columns, without_frame
 from bcfl.data.view import View
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
@@ -108,7 +108,8 @@ def _adapting(
     """The samples of a new client; errors say that they are those of `adaptation`."""
     try:
         x = without_frame(inputs, run.columns)
-        return labelled(run.model, x, targets, first_mean(run), run.classes)
+        y = ordered_columns(targets, run.target_columns, "targets")
+        return labelled(run.model, x, y, first_mean(run), run.classes)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         hint = "; its inputs and targets seem to be swapped: adaptation=(inputs, targets)"

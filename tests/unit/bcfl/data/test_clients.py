@@ -3,7 +3,8 @@ import pandas
 import pytest
 import torch
 
-from bcfl.data.clients import POOL, ClientData, sorted_clients, with_validation
+from bcfl.data.agreement import sorted_clients
+from bcfl.data.clients import POOL, ClientData, with_validation
 from bcfl.data.streams import at_step
 from bcfl.data.view import View
 

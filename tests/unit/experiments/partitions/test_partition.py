@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bcfl.data.clients import ClientData, sorted_clients
+from bcfl.data.agreement import sorted_clients
+from bcfl.data.clients import ClientData
 from experiments import partitions
 
 ALL = [
