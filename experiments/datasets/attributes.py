@@ -3,36 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import check_finite
+from bcfl.runtime import check_finite, exceeds_int64
 from experiments.datasets.errors import DataError
-from experiments.datasets.labels import UNLABELLED, WITHOUT_LABEL
+from experiments.datasets.labels import UNLABELLED, WITHOUT_LABEL, whole_labels
 from experiments.datasets.parts import array_of
 
+SHOWN = 5
+"""Names that a message shows."""
 
-def whole_numbers(name: str, kind: str, values: ArrayLike | None) -> NDArray[np.int64] | None:
-    """Whole numbers of any width, such as a list, as int64.
+
+def numbered(
+    name: str,
+    kind: str,
+    values: ArrayLike | None,
+    names: Iterable[str],
+    sizes: tuple[int, int],
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """Writers or domains of samples as numbers, and the names by number.
+
+    Whole numbers of int64 stay as they are. Text, and larger numbers, are numbered in the order of
+    the names, which are the sorted distinct ones by default.
 
     Args:
         name: name of the data set, for the message.
-        kind: what they are, for the message.
-        values: one for each sample; None stays None.
+        kind: `writer` or `domain`.
+        values: (samples,) whole numbers or names; without them there are no names either.
+        names: names by number; may be empty.
+        sizes: number of training and of test samples.
 
     Raises:
-        DataError: they are no whole numbers.
+        DataError: there are more or fewer than samples, they are masked, missing or of another
+            type, names are repeated or no text, or one of the values is of none of the names.
     """
+    named = as_names(name, f"{kind}_names", names)
+    if len(set(named)) < len(named):
+        raise DataError(f"dataset {name!r}: {kind}_names must be distinct, got {named}")
     if values is None:
-        return None
-    array = array_of(repr(name), kind, values)
-    if array.dtype.kind not in "ui":
+        return None, ()
+    array = _one_each(name, f"{kind}s", values)
+    if len(array) != sum(sizes):
+        parts = f", {sizes[0]} of training and then {sizes[1]} of the test set" * bool(sizes[1])
         raise DataError(
-            f"dataset {name!r}: {kind} must be one whole number for each sample, got "
-            f"{array.dtype} of shape {array.shape}"
+            f"dataset {name!r}: {kind}s must be one for each of the {sum(sizes)} samples{parts}, "
+            f"got {len(array)}"
         )
-    return array.astype(np.int64, copy=False)
+    if array.dtype.kind not in "US" and not exceeds_int64(array):
+        numbers = array.astype(np.int64)
+    else:
+        found, numbers = np.unique(array, return_inverse=True)
+        own = tuple(map(str, found.tolist()))
+        places = {one: number for number, one in enumerate(named or own)}
+        numbers = np.array([places.get(one, len(places)) for one in own])[numbers.reshape(-1)]
+        named = named or own
+    odd = np.flatnonzero((numbers < 0) | (numbers >= len(named)))
+    if named and len(odd):
+        raise DataError(
+            f"dataset {name!r}: {kind}s must be of the {len(named)} {kind}_names {_few(named)}, by "
+            f"number from 0 or by name, got {array[odd[0]].item()!r} for sample {odd[0]}; "
+            f"{kind}_names=() leaves these names out"
+        )
+    return numbers, named
+
+
+def _one_each(name: str, kind: str, values: ArrayLike) -> NDArray[Any]:
+    """A row of whole numbers, or of text."""
+    given = whole_labels(array_of(repr(name), kind, values))
+    if given.dtype.kind == "O" and all(isinstance(one, str) for one in given.flat):
+        given = given.astype(str)
+    if given.ndim != 1 or given.dtype.kind not in "iuUS":
+        hint = f"; `[*map(str, {kind})]` makes names of all"
+        raise DataError(
+            f"dataset {name!r}: {kind} must be one whole number or name per sample, got "
+            f"{_kinds_in(given)} of shape {given.shape}"
+            + hint
+            * (given.ndim == 1 and given.dtype.kind in "fO")
+        )
+    return np.char.decode(given, "utf-8", "backslashreplace") if given.dtype.kind == "S" else given
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join([*map(repr, names[:SHOWN]), *["..."] * (len(names) > SHOWN)])
+
+
+def _kinds_in(array: NDArray[Any]) -> str:
+    """Types of the entries of an array of objects, or its own."""
+    kinds = sorted({type(one).__name__ for one in array.flat}) if array.dtype.kind == "O" else ()
+    return " and ".join(kinds) or str(array.dtype)
 
 
 def sets_of_labels(name: str, values: ArrayLike | None) -> NDArray[np.bool_] | None:
@@ -133,26 +194,6 @@ def check_range(name: str, targets: NDArray[np.int64], num_classes: int) -> None
         )
 
 
-def check_writers(name: str, writers: NDArray[np.int64] | None, samples: int, test: int) -> None:
-    """Check that there is one writer for each sample.
-
-    Args:
-        name: name of the data set, for the message.
-        writers: whole numbers, or None.
-        samples: number of samples.
-        test: number of those of the original test set.
-
-    Raises:
-        DataError: there are more or fewer.
-    """
-    if writers is not None and writers.shape != (samples,):
-        parts = f", {samples - test} of training and then {test} of the test set" * bool(test)
-        raise DataError(
-            f"dataset {name!r}: writers must be one for each of the {samples} samples{parts}, got "
-            f"{len(writers) if writers.ndim == 1 else f'shape {writers.shape}'}"
-        )
-
-
 def check_sets(name: str, sets: NDArray[np.bool_], num_classes: int) -> None:
     """Check that there is one set of labels for each class.
 
@@ -168,31 +209,6 @@ def check_sets(name: str, sets: NDArray[np.bool_], num_classes: int) -> None:
         raise DataError(
             f"dataset {name!r}: label_sets must be of shape (classes, labels), here {num_classes} "
             f"rows, got bool of shape {sets.shape}"
-        )
-
-
-def check_domains(
-    name: str, domains: NDArray[np.int64] | None, names: tuple[str, ...], samples: int
-) -> None:
-    """Check that each sample has one of the domains.
-
-    Args:
-        name: name of the data set, for the message.
-        domains: whole numbers, or None.
-        names: names of the domains.
-        samples: number of samples.
-
-    Raises:
-        DataError: there are more or fewer, one has no name, or two have the same.
-    """
-    if len(set(names)) < len(names):
-        raise DataError(f"dataset {name!r}: domain_names must be distinct, got {names}")
-    if domains is None:
-        return
-    if domains.shape != (samples,) or not np.isin(domains, np.arange(len(names))).all():
-        raise DataError(
-            f"dataset {name!r}: domains must be one number per sample, ({samples},), below the "
-            f"{len(names)} domain_names, got {domains.shape}"
         )
 
 

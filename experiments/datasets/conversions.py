@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,6 @@ from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import OPTIONS, Reading, seem_last
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError, check_options
-from experiments.datasets.labels import writer_numbers
 from experiments.datasets.splits import names_of_parts, with_test
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def from_numpy(
         )
     check_options(name, reading, OPTIONS)
     whole = Dataset.from_arrays(name, (inputs, targets), test, **reading)
-    return whole if writers is None else replace(whole, writers=writer_numbers(name, writers))
+    return whole if writers is None else replace(whole, writers=cast("Any", writers))
 
 
 def _axes(part: Any) -> int | None:  # noqa: ANN401

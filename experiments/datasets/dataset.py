@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,13 +22,11 @@ from experiments.datasets.attributes import (
     check_all_finite,
     check_arrays,
     check_class_names,
-    check_domains,
     check_range,
     check_sets,
     check_shapes,
-    check_writers,
+    numbered,
     sets_of_labels,
-    whole_numbers,
 )
 from experiments.datasets.errors import DataError
 from experiments.datasets.labels import (
@@ -36,7 +35,6 @@ from experiments.datasets.labels import (
     as_integers,
     number_of_classes,
     numbered_labels,
-    writer_numbers,
 )
 from experiments.datasets.parts import arrays_of
 
@@ -56,18 +54,20 @@ class Dataset:
             clients. None where each sample is of one class.
         num_native_test: number of samples at the end that form the original test set.
         source: origin of the data, for reports.
-        writers: (samples,) int64 writer of each sample, None if unknown.
+        writers: (samples,) int64 writer of each sample, None if unknown. They may be given as whole
+            numbers of any kind, such as a list, or as names, which are numbered in their order.
+        writer_names: names of the writers, by number; empty if unknown.
         domains: (samples,) int64 source domain of each sample, such as the data set of a digit in
-            Digits-Five; None where there is one.
-        domain_names: names of the domains, by number.
+            Digits-Five; None where there is one. They may be given as writers are.
+        domain_names: names of the domains, by number; of domains that are given by their names, the
+            sorted ones by default.
         class_names: names of the classes, or of the labels where samples have any number of them,
             by number; None if unknown.
 
     Raises:
         DataError: an array has another dtype or shape, inputs are not finite, `num_classes` is no
-            whole number from 1, labels or `num_native_test` are out of range, or there are not as
-            many `class_names` as classes. Writers and domains may be whole numbers of any kind,
-            such as a list, and writers names, which are numbered in their order.
+            whole number from 1, labels or `num_native_test` are out of range, there are not as many
+            `class_names` as classes, or writers or domains are of none of their names.
     """
 
     name: str
@@ -77,20 +77,15 @@ class Dataset:
     num_native_test: int = 0
     source: str = ""
     writers: NDArray[np.int64] | None = None
+    writer_names: tuple[str, ...] = ()
     domains: NDArray[np.int64] | None = None
     domain_names: tuple[str, ...] = ()
     label_sets: NDArray[np.bool_] | None = None
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.writers is not None:
-            object.__setattr__(self, "writers", writer_numbers(self.name, self.writers))
-        domains = whole_numbers(self.name, "domains", self.domains)
-        object.__setattr__(self, "domains", domains)
         sets = sets_of_labels(self.name, self.label_sets)
         object.__setattr__(self, "label_sets", sets)
-        names = as_names(self.name, "domain_names", self.domain_names)
-        object.__setattr__(self, "domain_names", names)
         check_arrays(self.name, self.inputs, self.targets)
         if not is_whole(self.num_classes, least=1):
             raise DataError(
@@ -105,14 +100,27 @@ class Dataset:
                 f"dataset {self.name!r}: num_native_test must be 0 to {len(self.targets)}, got "
                 f"{self.num_native_test!r}"
             )
-        check_writers(self.name, self.writers, len(self.targets), self.num_native_test)
+        self._number("writer")
+        self._number("domain")
         if sets is not None:
             check_sets(self.name, sets, self.num_classes)
-        check_domains(self.name, self.domains, self.domain_names, len(self.targets))
         if self.class_names is not None:
             names = as_names(self.name, "class_names", self.class_names)
             check_class_names(self.name, names, self.num_outputs)
             object.__setattr__(self, "class_names", names)
+
+    def _number(self, kind: Literal["writer", "domain"]) -> None:
+        """Number writers or domains, with their names."""
+        given, names = getattr(self, f"{kind}s"), getattr(self, f"{kind}_names")
+        sizes = len(self.targets) - self.num_native_test, self.num_native_test
+        numbers, names = numbered(self.name, kind, given, names, sizes)
+        if kind == "domain" and numbers is not None and not names:
+            raise DataError(
+                f"dataset {self.name!r}: domains that are numbers must have domain_names, one for "
+                "each number from 0; domains=[*map(str, domains)] makes names of the numbers"
+            )
+        object.__setattr__(self, f"{kind}s", numbers)
+        object.__setattr__(self, f"{kind}_names", names)
 
     def __len__(self) -> int:
         return len(self.targets)

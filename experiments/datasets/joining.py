@@ -26,7 +26,8 @@ NUMBERED = re.compile(r"(\d+)[\W_]+([^\W\d_].*)", re.DOTALL)
 def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
     """One data set of several domains, such as Digits-Five; original test samples come last.
 
-    Writers of one domain are none of another, and get numbers of their own. Where all domains have
+    Writers of one domain are none of another, and get numbers of their own; their names, where all
+    have some, get that of the domain in front if two domains have the same. Where all domains have
     `class_names`, classes are matched by them: they are those of the first domain, and then those
     that only later ones have, of which a warning tells. Labels, of which samples have any number,
     may be in another order, but must be the same. Classes of domains without names are matched by
@@ -66,6 +67,7 @@ def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
         num_native_test=sum(part.num_native_test for part in parts.values()),
         source="; ".join(part.source for part in parts.values()),
         writers=None if _first(parts).writers is None else ordered(_joined_writers(parts)),
+        writer_names=_joined_writer_names(parts),
         domains=ordered([np.full(len(part), n) for n, part in enumerate(parts.values())]),
         domain_names=tuple(map(str, parts)),
         label_sets=label_sets,
@@ -266,3 +268,17 @@ def _joined_writers(parts: Mapping[str, Dataset]) -> list[NDArray[np.int64]]:
         after = 1 + max((int(one.max()) for one in found), default=-1)
         found.append(np.unique(part.writers, return_inverse=True)[1] + after)
     return found
+
+
+def _joined_writer_names(parts: Mapping[str, Dataset]) -> tuple[str, ...]:
+    """Names of the writers of all parts by their new numbers; none where some parts have none."""
+    if not all(part.writer_names for part in parts.values()):
+        return ()
+    pairs = [
+        (str(key), part.writer_names[number])
+        for key, part in parts.items()
+        if part.writers is not None
+        for number in np.unique(part.writers)
+    ]
+    names = tuple(name for _, name in pairs)
+    return names if len(set(names)) == len(names) else tuple(map(" ".join, pairs))

@@ -1,4 +1,4 @@
-"""Labels and writers of samples as numbers."""
+"""Labels of samples as numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bcfl.runtime import EXACT_IN_FLOAT64, exceeds_int64
+from bcfl.runtime import EXACT_IN_FLOAT64
 from experiments.datasets.errors import DataError
-from experiments.datasets.parts import array_of
 
 NUMBERED = (
     "number the labels `y` of training and test samples together: "
@@ -57,37 +56,6 @@ def check_labels(where: str, labels: NDArray[Any], num_classes: int | None, firs
         raise DataError(
             f"{where}: labels must be {first} to {first + num_classes - 1}, got {outside.flat[0]}"
         )
-
-
-def writer_numbers(name: str, writers: ArrayLike) -> NDArray[np.int64]:
-    """Writers of samples as numbers: those of int64 as they are, others and names in their order.
-
-    Args:
-        name: name of the data set, for the message.
-        writers: (samples,) whole numbers or names.
-
-    Raises:
-        DataError: they are of another shape, masked or missing, or are neither.
-    """
-    given = whole_labels(array_of(repr(name), "writers", writers))
-    if given.dtype.kind == "O" and all(isinstance(one, str) for one in given.flat):
-        given = given.astype(str)
-    if given.ndim != 1 or given.dtype.kind not in "iuUS":
-        are_several = given.ndim == 1 and given.dtype.kind in "fO"
-        raise DataError(
-            f"dataset {name!r}: writers must be one whole number or name per sample, got "
-            f"{_kinds_in(given)} of shape {given.shape}"
-            + "; `[*map(str, writers)]` makes names of all"
-            * are_several
-        )
-    is_named = given.dtype.kind in "US" or exceeds_int64(given)
-    return np.unique(given, return_inverse=True)[1] if is_named else given.astype(np.int64)
-
-
-def _kinds_in(array: NDArray[Any]) -> str:
-    """Types of the entries of an array of objects, or its own."""
-    kinds = sorted({type(one).__name__ for one in array.flat}) if array.dtype.kind == "O" else ()
-    return " and ".join(kinds) or str(array.dtype)
 
 
 def whole_labels(labels: NDArray[Any]) -> NDArray[Any]:

@@ -114,7 +114,11 @@ class Assembly:
         check_whole("seed", self.seed, 0)
 
     def build(
-        self, dataset: Dataset, shares: Sequence[Indices], groups: Sequence[int] | None = None
+        self,
+        dataset: Dataset,
+        shares: Sequence[Indices],
+        groups: Sequence[int] | None = None,
+        names: Sequence[str] = (),
     ) -> Partition:
         """Build the partition in which client j holds the rows `shares[j]`, up to the cap.
 
@@ -124,8 +128,9 @@ class Assembly:
             dataset: data set of the rows.
             shares: rows of each client, int64.
             groups: true group of each client, None without groups.
+            names: names of the clients, ascending; `client-00` and so on by default.
         """
-        names = client_names(len(shares))
+        names = names or client_names(len(shares))
         test_rows = self.test_rows
         if self.split.native_test:
             test_rows = np.arange(len(dataset) - dataset.num_native_test, len(dataset))

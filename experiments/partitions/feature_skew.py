@@ -166,7 +166,11 @@ def by_domain(
     assembly = Assembly(name="by-domain", seed=seed, split=split, group_names=names)
     check_clients(dataset, clients, split, max(len(names), 1))
     if dataset.domains is None:
-        raise ValueError(f"dataset {dataset.name!r} has no domains, such as Digits-Five has")
+        raise ValueError(
+            f"dataset {dataset.name!r} has no domains, such as Digits-Five has; "
+            "experiments.datasets.joined makes one of a data set for each domain, and "
+            "dataclasses.replace(dataset, domains=...) gives the name of that of each sample"
+        )
     sizes = members(clients, len(names), group_sizes)
     native = np.arange(len(dataset)) >= len(dataset) - dataset.num_native_test
     tests: list[Indices] = []

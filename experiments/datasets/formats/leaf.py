@@ -63,14 +63,14 @@ class Samples:
     Attributes:
         inputs: one per sample, as in the files.
         labels: one per sample, as in the files.
-        writers: (samples,) int64 number of the user.
+        users: (samples,) name of the user.
         num_native_test: samples at the end that LEAF has set aside for tests.
         source: the folder.
     """
 
     inputs: Sequence[Any]
     labels: Sequence[Any]
-    writers: NDArray[np.int64]
+    users: Sequence[str]
     num_native_test: int
     source: Path
 
@@ -122,20 +122,20 @@ def read_users(folder: Path) -> Samples:
     names = sorted({user for users in by_part for user, (_, y) in users.items() if y})
     inputs: list[Any] = []
     labels: list[Any] = []
-    writers: list[int] = []
+    of_samples: list[str] = []
     sizes = []
     for users in by_part:
         before = len(labels)
-        for number, user in enumerate(names):
+        for user in names:
             x, y = users.get(user, ([], []))
             inputs.extend(x)
             labels.extend(y)
-            writers += [number] * len(y)
+            of_samples += [user] * len(y)
         sizes.append(len(labels) - before)
     if not labels:
         raise DataError(f"{folder} holds no samples")
     num_test = sizes[1] if len(sizes) > 1 else 0
-    return Samples(inputs, labels, np.array(writers, dtype=np.int64), num_test, folder)
+    return Samples(inputs, labels, of_samples, num_test, folder)
 
 
 def _femnist(name: str, samples: Samples) -> Dataset:
@@ -163,7 +163,7 @@ def _femnist(name: str, samples: Samples) -> Dataset:
         num_classes=FEMNIST_CLASSES,
         num_native_test=samples.num_native_test,
         source=f"LEAF files in {samples.source}",
-        writers=samples.writers,
+        writers=np.array(samples.users),
     )
 
 
@@ -183,7 +183,7 @@ def _of_tweets(
         num_classes=2,
         num_native_test=samples.num_native_test,
         source=f"LEAF files in {samples.source}",
-        writers=samples.writers,
+        writers=np.array(samples.users),
     )
 
 

@@ -19,7 +19,7 @@ from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.files import ending_of, is_file
 from experiments.datasets.formats.images import decoded, when_turned
-from experiments.datasets.labels import check_labels, writer_numbers
+from experiments.datasets.labels import check_labels
 from experiments.datasets.parts import Pair
 from experiments.datasets.splits import PARTS, with_test
 
@@ -296,7 +296,7 @@ def holds_writers(path: Path) -> bool:
     return ending_of(path.name, ends) != ""
 
 
-def _writers(path: Path, parts: Parts) -> NDArray[np.int64] | None:
+def _writers(path: Path, parts: Parts) -> NDArray[Any] | None:
     """Writers of training and test samples; None where there is no file of them."""
     sizes = {part: len(labels) for part, (_, labels) in parts.items()}
     held = {"test": sizes.pop("test")} if "test" in sizes else {}
@@ -313,7 +313,7 @@ def _writers(path: Path, parts: Parts) -> NDArray[np.int64] | None:
     if missing:
         raise DataError(f"{path.parent} lacks {missing}, the writers of the other samples")
     found = [_writers_of(there[part], samples) for part, samples in wanted.items()]
-    return writer_numbers(path.stem, np.concatenate(found))
+    return np.concatenate(found)
 
 
 def _writers_of(path: Path, sizes: Mapping[str, int]) -> NDArray[Any]:

@@ -90,6 +90,7 @@ def load_omniglot(name: str, path: Path) -> Dataset:
         num_classes=len(characters),
         source=str(path),
         writers=np.array([numbers[one.alphabet, one.drawer] for one in drawings]),
+        writer_names=tuple(f"{alphabet} {drawer}" for alphabet, drawer in writers),
         domains=np.array([alphabets.index(one.alphabet) for one in drawings]),
         domain_names=tuple(alphabets),
     )

@@ -89,7 +89,6 @@ def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Datase
     reviews = list(_of_lines(path) if is_file(path) else _of_folders(path))
     if not reviews:
         raise DataError(f"{path} holds no reviews")
-    domains = sorted({review.domain for review in reviews})
     try:
         inputs = _terms([review.text for review in reviews], features)
     except ValueError as error:  # of scikit-learn, where no text has a word
@@ -100,8 +99,7 @@ def load_reviews(name: str, path: Path, features: Features = "tf-idf") -> Datase
         targets=np.array([review.label for review in reviews], dtype=np.int64),
         num_classes=len(LABELS),
         source=f"{features} terms of {path}",
-        domains=np.array([domains.index(review.domain) for review in reviews], dtype=np.int64),
-        domain_names=tuple(domains),
+        domains=np.array([review.domain for review in reviews]),
     )
 
 

@@ -62,15 +62,13 @@ def load_tweets(name: str, path: Path) -> Dataset:
         by = []
     if not texts:
         raise DataError(f"{path} holds no tweets; lines must be label<TAB>text")
-    users = sorted(set(by))
-    numbers = {user: number for number, user in enumerate(users)}
     return Dataset(
         name=name,
         inputs=word_numbers(texts),
         targets=np.array(classes, dtype=np.int64),
         num_classes=2,
         source=str(path),
-        writers=np.array([numbers[user] for user in by]) if len(users) > 1 else None,
+        writers=np.array(by) if len(set(by)) > 1 else None,
     )
 
 

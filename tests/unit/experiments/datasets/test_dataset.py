@@ -1,5 +1,7 @@
 """Arrays and attributes of data sets are validated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -144,7 +146,7 @@ def test_masked_arrays_are_refused():
         ({"writers": LABELS / 2}, r"writers must be one whole number .*, got float64"),
         ({"writers": [0, 1]}, r"writers must be one for each of the 6 samples, got 2"),
         (
-            {"domains": np.zeros(6), "domain_names": ("a",)},
+            {"domains": LABELS / 2, "domain_names": ("a",)},
             "domains must be one whole .*, got float64",
         ),
         ({"inputs": [[1.0]]}, "inputs must be an array of float32, got a list"),
@@ -152,6 +154,9 @@ def test_masked_arrays_are_refused():
         ({"class_names": ("a", "b")}, "class_names must be one name .* 3 classes .*, got 2"),
         ({"class_names": 3}, "class_names must be names as text, got 3"),
         ({"domain_names": "ab"}, "domain_names must be names as text, got 'ab'"),
+        ({"domains": [0, 1]}, r"domains must be one for each of the 6 samples, got 2"),
+        ({"writers": LABELS, "writer_names": [*"xyx"]}, r"writer_names must be distinct, got"),
+        ({"writers": [LABELS]}, r"writers must be one .*, got int64 of shape \(1, 6\)$"),
         ({"domain_names": None}, "domain_names must be names as text, got None"),
         ({"num_native_test": "2"}, "num_native_test must be 0 to 6, got '2'"),
         ({"num_native_test": 2.5}, r"num_native_test must be 0 to 6, got 2\.5"),
@@ -183,6 +188,38 @@ def test_whole_numbers_of_any_kind_are_writers_domains_and_sets_of_labels():
     )
     assert (found.writers.dtype, found.domains.dtype, found.label_sets.dtype) == ("i8", "i8", "?")
     assert (found.domain_names, found.class_names) == (("a", "b", "c"), ("cat", "dog"))
+
+
+@pytest.fixture
+def own():
+    return Dataset.from_arrays("own", (INPUTS, LABELS))
+
+
+@pytest.mark.parametrize("kind", ["writer", "domain"])
+@pytest.mark.parametrize("names", [[*"zxyxyz"], np.array([*"zxyxyz"]), np.array([*"zxyxyz"], "S1")])
+def test_names_of_writers_and_domains_are_kept(own, kind, names):
+    found = replace(own, **{f"{kind}s": names})
+    assert getattr(found, f"{kind}_names") == ("x", "y", "z")
+    assert getattr(found, f"{kind}s").tolist() == [2, 0, 1, 0, 1, 2]
+    given = replace(own, **{f"{kind}s": names, f"{kind}_names": [*"zyxw"]})
+    assert getattr(given, f"{kind}s").tolist() == [0, 2, 1, 2, 1, 0], "in the order that is given"
+    assert getattr(replace(found, **{f"{kind}s": None}), f"{kind}_names") == ()
+
+
+@pytest.mark.parametrize("kind", ["writer", "domain"])
+@pytest.mark.parametrize("others", [[*"abcabc"], [*"zxyxyw"], [0, 1, 2, 3, 0, 0], [-1] * 6])
+def test_names_that_are_not_those_of_others_can_be_left_out(own, kind, others):
+    named = replace(own, **{f"{kind}s": [*"zxyxyz"]})
+    message = rf"must be of the 3 {kind}_names 'x', 'y', 'z', .*; {kind}_names=\(\) leaves these"
+    with pytest.raises(DataError, match=message):
+        replace(named, **{f"{kind}s": others})
+    mended = {f"{kind}s": others, f"{kind}_names": ()}
+    if kind == "domain" and not isinstance(others[0], str):
+        with pytest.raises(DataError, match=r"must have domain_names, .*; domains=\[\*map\(str"):
+            replace(named, **mended)
+        mended["domains"] = [*map(str, others)]
+    found = getattr(replace(named, **mended), f"{kind}s").tolist()
+    assert len(set(found)) == len(set(others))
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,18 @@ def test_joined_domains_keep_writers_and_sets_of_labels():
     assert (both.num_outputs, both.num_classes, both.num_native_test) == (2, 4, 1)
     assert both.writers.tolist() == [1, 0, 2, 2, 1]
     assert both.domains.tolist() == [0, 0, 1, 1, 0]
+    assert both.writer_names == (), "one part has numbers alone"
+
+
+@pytest.mark.parametrize(
+    ("others", "names"),
+    [("cad", ("b", "e", "a", "c", "d")), ("bed", ("1 b", "1 e", "2 b", "2 d", "2 e"))],
+)
+def test_names_of_writers_tell_those_of_several_domains_apart(others, names):
+    parts = [own([0, 1, 0], writers=[*"ebe"]), own([0, 1, 0], writers=[*others])]
+    both = datasets.joined("both", dict(zip("12", parts, strict=True)))
+    assert both.writer_names == names
+    assert [names[number][-1] for number in both.writers] == [*"ebe", *others]
 
 
 def test_data_sets_that_cannot_be_joined():

@@ -31,7 +31,7 @@ def test_domains_are_joined_with_the_original_test_samples_last(digits_five):
     assert set(inputs[-30:]) == {*range(80, 100), *range(1050, 1060)}
     with pytest.raises(DataError, match="must agree in input shape and number of classes"):
         datasets.joined("odd", {"a": numbered("a", 20, 0, 0), "b": numbered("b", 20, 0, 0, 5)})
-    with pytest.raises(DataError, match="domains must be one number per sample"):
+    with pytest.raises(DataError, match=r"2 domain_names 'a', 'b', .* got 2 for sample 2"):
         Dataset(
             name="odd",
             inputs=np.zeros((4, 1), np.float32),

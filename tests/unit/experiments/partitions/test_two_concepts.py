@@ -164,47 +164,6 @@ def test_refused(images, name, options, message):
         partitions.build(name, images, options)
 
 
-# Writers
-
-
-def test_each_writer_is_a_client(images):
-    writers = np.repeat(np.arange(100), 20)
-    known = Dataset(
-        name="written",
-        inputs=images.inputs,
-        targets=images.targets,
-        num_classes=10,
-        writers=writers,
-    )
-    partition = partitions.writers(known, clients=12)
-    assert len(partition) == 12
-    found = [
-        set(writers[np.concatenate(list(views.values()))]) for views in partition.indices.values()
-    ]
-    assert all(len(one) == 1 for one in found)
-    assert len(set.union(*found)) == 12
-    assert partition.groups is None
-    assert partition.num_samples == 240
-    with pytest.raises(ValueError, match=r"writers of dataset .* are unknown"):
-        partitions.writers(images)
-    with pytest.raises(ValueError, match="has 0 writers of at least min_samples=21"):
-        partitions.writers(known, clients=12, min_samples=21)
-
-
-def test_real_writers_where_there_are_any():
-    from experiments import datasets
-
-    try:
-        mnist = datasets.load("mnist")
-    except datasets.DataError:
-        pytest.skip("no MNIST in the data directories")
-    if mnist.writers is None:
-        pytest.skip("nothing says who wrote MNIST")
-    partition = partitions.writers(mnist, min_samples=50)
-    assert len(partition) == 20
-    assert min(sum(data.num_samples.values()) for data in partition) >= 50
-
-
 @pytest.mark.parametrize(
     ("name", "noise"),
     [

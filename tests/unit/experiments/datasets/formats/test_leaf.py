@@ -43,6 +43,7 @@ def test_femnist_keeps_writers_over_files_and_parts(femnist):
         assert (len(found), found.num_native_test, found.num_classes) == (7, 2, 62)
         assert found.input_shape == (1, 28, 28)
         assert found.writers.tolist() == [0, 0, 1, 1, 1, 0, 1]
+        assert len(found.writer_names) == 2
         assert found.targets.tolist() == [7, 7, 0, 61, 3, 9, 10]
         assert found.inputs[:, 0, 0, 0].tolist() == [1, 1, 0.5, 0.5, 0.5, 1, 0.5]
 
@@ -120,7 +121,7 @@ def test_writers_with_too_few_samples_are_left_out(tmp_path):
     assert found.num_native_test == 0
     options = {"clients": 2, "min_samples": 5, "seed": 0}
     clients = partitions.build("writers", found, options).clients
-    assert len(clients) == 2
+    assert [data.client for data in clients] == ["f0", "f2"]
     with pytest.raises(ValueError, match="has 2 writers of at least min_samples=5"):
         partitions.build("writers", found, options | {"clients": 3})
 
