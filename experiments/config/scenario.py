@@ -285,7 +285,8 @@ def _check_misplaced(section: str, table: object) -> None:
 
 def _anchored(data: Data, folder: Path) -> Data:
     """The same with absolute paths."""
-    is_path = data.dataset.lower().endswith(".npz") or os.sep in data.dataset
+    is_there = "." in data.dataset and os.path.isfile(folder / data.dataset)
+    is_path = data.dataset.lower().endswith(".npz") or os.sep in data.dataset or is_there
     dataset = _absolute(data.dataset, folder) if is_path else data.dataset
     data_dir = data.data_dir and _absolute(data.data_dir, folder)
     return replace(data, dataset=dataset, data_dir=data_dir)

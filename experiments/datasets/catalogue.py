@@ -20,13 +20,12 @@ from experiments.datasets.formats.idx import holds_idx
 from experiments.datasets.formats.recognition import (
     ENDINGS,
     NO_SCALING,
-    READ,
     files_of,
     load_path,
     named_files,
     plain_name,
-    problem_of,
     readable,
+    refusal,
 )
 from experiments.datasets.known import KNOWN, SIZED, KnownDataset, ends_with, known_dataset
 
@@ -79,7 +78,8 @@ def load(
     Args:
         name: a known name (see `experiments.datasets.available`), the name of a local file or
             folder, a path, a name that a package registers, or `module:object` of a `Dataset` or of
-            a function that makes one.
+            a function that makes one. The name of a file in the working directory, with its ending,
+            is a path.
         data_dir: directory that is searched first.
         **scaling: of a file or folder of your own, `highest=NUMBER` divides inputs, and
             `scaled=False` keeps them; see `experiments.datasets.Dataset.from_arrays`.
@@ -147,7 +147,8 @@ def _as_path(name: str | Path) -> Path | None:
                 f"name must be that of a data set, or a path, got {name!r}; this folder itself is "
                 f"read by its path {name}{os.sep}"
             )
-        if os.sep not in name and not ending_of(name, (".npz",)):
+        is_there = "." in name and is_file(Path(name))
+        if os.sep not in name and not ending_of(name, (".npz",)) and not is_there:
             return None
     return Path(name).expanduser()
 
@@ -303,4 +304,4 @@ def _not_readable(name: str, places: list[Path]) -> str:
     """Why a file or folder of this name is not read, in words."""
     paths = (place / name for place in (*places, Path()))
     path = next((path for path in paths if is_file(path) or is_folder(path)), None)
-    return "" if path is None else f"dataset {name!r}: {path} {problem_of(path)}; {READ}"
+    return "" if path is None else f"dataset {name!r}: {refusal(path)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from bcfl.runtime import nearest_name
 from experiments.datasets.errors import DataError
 
 Look: TypeAlias = Callable[[Path], list[Path]]
@@ -33,6 +35,19 @@ def is_folder(path: Path) -> bool:
 def name_of(folder: Path) -> str:
     """Name of a folder, also where the path is that of the working directory or ends in `..`."""
     return folder.name if folder.name not in ("", "..") else folder.resolve().name
+
+
+def absent(path: Path) -> str:
+    """That a path does not exist, in words, with the most similar name that is there."""
+    folder, name = path.parent, path.name
+    while not is_folder(folder) and folder != folder.parent:
+        folder, name = folder.parent, folder.name
+    near = nearest_name(name, [one.name for one in seen(folder) if not is_hidden(one.name)])
+    where = f", as there is no {folder / name}" * (name != path.name)
+    if near is None:
+        return f"does not exist{where}"
+    beside = f".{os.sep}" * (str(folder) == ".")  # so that it is no name of a data set
+    return f"does not exist{where}. Did you mean {f'{beside}{folder / near}'!r}?"
 
 
 def is_hidden(name: str) -> bool:

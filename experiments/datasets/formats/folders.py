@@ -16,6 +16,7 @@ from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError, check_options
 from experiments.datasets.formats.files import (
     Look,
+    absent,
     ending_of,
     files_below,
     folders_in,
@@ -148,7 +149,7 @@ def _is_size(size: object) -> bool:
 def _parts(folder: Path) -> dict[str, Path]:
     """Folders of classes, by their part; the folder itself if it is not divided."""
     if not is_folder(folder):
-        raise DataError(f"{folder} {'is no folder' if is_file(folder) else 'does not exist'}")
+        raise DataError(f"{folder} {'is no folder' if is_file(folder) else absent(folder)}")
     found = {
         part: [path for path in folders_in(folder) if path.name.lower() in names]
         for part, names in PARTS.items()

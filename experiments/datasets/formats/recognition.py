@@ -13,6 +13,7 @@ from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 from experiments.datasets.formats.cifar import holds_cifar, load_cifar
 from experiments.datasets.formats.files import (
+    absent,
     ending_of,
     inside,
     is_file,
@@ -33,9 +34,10 @@ from experiments.datasets.formats.tweets import LINES, holds_tweets, load_tweets
 ENDINGS = (".npz", *REVIEW_ENDINGS, *LINES, ".mat", ".zip")
 """Of files that are found by their name without it, in any case."""
 READ = (
-    "give a file .npz, .mat, .jsonl or .tsv, a .zip file of Omniglot, or a folder of IDX files, of "
-    "batches of CIFAR-10, of JSON files of LEAF, of reviews, or of images by class; arrays of "
-    "other files, such as .npy or .csv, become a data set by experiments.datasets.from_numpy, "
+    "give a file of arrays, .npz or .mat, of reviews (.jsonl), of tweets (.tsv, lines of a label "
+    "and a text), or of Omniglot (.zip), or a folder of IDX files, of batches of CIFAR-10, of JSON "
+    "files of LEAF, of reviews, or of images by class; tables, such as .csv, are read by pandas, "
+    "and their columns, as other arrays, become a data set by experiments.datasets.from_numpy, "
     "which scenarios call by module:function"
 )
 """What is read, for messages."""
@@ -107,7 +109,7 @@ def load_path(
     found = readable(path)
     form = None if found is None else _format(found)
     if found is None or form is None:
-        raise DataError(f"{path} {problem_of(path)}; {READ}")
+        raise DataError(refusal(path))
     if is_stated(scaling) and not form.is_scaled:
         raise DataError(f"{found}: {NO_SCALING}")
     dataset = form.load(name, found, num_classes, **(scaling if form.is_scaled else {}))
@@ -119,17 +121,18 @@ def load_path(
     return dataset
 
 
-def problem_of(path: Path) -> str:
-    """What a path is that cannot be read, in words."""
+def refusal(path: Path) -> str:
+    """Why a path cannot be read, and what can, in words."""
     try:
         names = [one.name for one in inside(path)] if path.is_dir() else None
         if names is None and not path.exists():
-            return "does not exist"
+            return f"{path} {absent(path)}"
     except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
+        return f"{path} cannot be read: {error.strerror or error}"
     except DataError as error:
-        return str(error).removeprefix(f"{path} ")
-    return _problem_of_file(path) if names is None else _problem_of_folder(path, names)
+        return str(error)
+    problem = _problem_of_file(path) if names is None else _problem_of_folder(path, names)
+    return f"{path} {problem}; {READ}"
 
 
 def _problem_of_file(path: Path) -> str:

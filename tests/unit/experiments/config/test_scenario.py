@@ -94,6 +94,10 @@ def test_a_file_of_ones_own_takes_its_name_and_its_paths_from_where_it_lies(tmp_
     assert own.federation == Rules()
     path.write_text(OWN.replace("clinics.npz", "clinics.NPZ"))
     assert scenario.load(path).data.dataset == str(tmp_path / "clinics.NPZ")
+    path.write_text(OWN.replace("clinics.npz", "clinics.mat"))
+    assert scenario.load(path).data.dataset == "clinics.mat", "of the data directories"
+    (tmp_path / "clinics.mat").touch()
+    assert scenario.load(path).data.dataset == str(tmp_path / "clinics.mat")
 
 
 def built(federation, training=None, name="bcfl-g-w"):

@@ -1,7 +1,9 @@
 """Data sets by name: search path, suggestions, listing, and the real ones."""
 
+import gzip
 import io
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from experiments import datasets
 from experiments.datasets import DataError
@@ -116,6 +119,27 @@ def test_a_path_that_does_not_exist(tmp_path):
         datasets.load(tmp_path / "gone.npz")
 
 
+def test_a_path_that_is_nearly_there_is_named(tmp_path, write_npz, monkeypatch):
+    write_npz(tmp_path / "plants" / "flowers.npz")
+    (tmp_path / "flowers").mkdir()
+    for wrong, place, meant in (
+        ("flowrs", "", "flowers"),
+        ("plant/flowers.npz", "plant", "plants"),
+        ("plants/flower.npz", "", "plants/flowers.npz"),
+    ):
+        inner = f", as there is no {tmp_path / place}" * bool(place)
+        hint = re.escape(f"does not exist{inner}. Did you mean '{tmp_path / meant}'?")
+        for load in (datasets.load, datasets.from_folder):
+            with pytest.raises(DataError, match=rf"{re.escape(wrong)} {hint}$"):
+                load(tmp_path / wrong)
+    with pytest.raises(DataError, match=r"zzz does not exist$"):
+        datasets.load(tmp_path / "zzz")
+    monkeypatch.chdir(tmp_path / "plants")
+    with pytest.raises(DataError, match=r"Did you mean '\./flowers\.npz'"):
+        datasets.load("./flowrs.npz")
+    assert len(datasets.load("./flowers.npz")) == 18
+
+
 def test_available_lists_known_and_local_data(tmp_path, write_idx, write_npz):
     write_npz(tmp_path / "weather.npz")
     write_npz(tmp_path / "not_samples.npz", x_train=None)
@@ -192,11 +216,27 @@ def test_a_folder_or_file_in_the_working_directory_is_told_with_its_path(tmp_pat
     (tmp_path / "table.mat").touch()
     with pytest.raises(DataError, match=r"the folder pictures in .* by its path: \./pictures \(in"):
         datasets.load("pictures")
-    for name in ("table.mat", "table"):
-        with pytest.raises(
-            DataError, match=r"the file table\.mat in .* by its path: \./table\.mat "
-        ):
-            datasets.load(name)
+    with pytest.raises(DataError, match=r"the file table\.mat in .* by its path: \./table\.mat "):
+        datasets.load("table")
+
+
+@pytest.mark.parametrize("ending", [".npz", ".mat", ".MAT", ".tsv", ".tsv.gz", ".jsonl"])
+def test_a_file_with_its_ending_is_a_path(tmp_path, monkeypatch, ending):
+    monkeypatch.chdir(tmp_path)
+    path = Path(f"own{ending}")
+    text = '{"domain": "dvd", "label": 1, "text": "good film"}' if "json" in ending else "1\tgood"
+    if ending == ".npz":
+        np.savez(path, x=np.eye(2), y=[0, 1])
+    elif ending.lower() == ".mat":
+        savemat(path, {"X": np.eye(2), "y": [0, 1]}, appendmat=False)
+    else:
+        path.write_bytes(gzip.compress(text.encode()) if "gz" in ending else text.encode())
+    assert datasets.load(str(path)).name == "own"
+    assert datasets.load(str(path), tmp_path).name == "own"
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    with pytest.raises(DataError, match=r"does not exist|was not found"):
+        datasets.load(str(path))
 
 
 def test_what_is_not_read_is_told_in_place_of_its_path(tmp_path, monkeypatch):
