@@ -3,12 +3,12 @@
 Data sets and their partitions among clients are in `experiments`.
 """
 
+from bcfl.data.class_names import common_names, fitting_names
 from bcfl.data.clients import ClientData
 from bcfl.data.frames import named_columns, ordered_columns, without_frame
 from bcfl.data.images import holds_images, pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
-from bcfl.data.reading import Samples, opened
-from bcfl.data.sources import column_names, samples_of, target_column
+from bcfl.data.sources import samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
 from bcfl.data.view import View
 
@@ -17,19 +17,17 @@ __all__ = [
     "TRAIN",
     "VALIDATION",
     "ClientData",
-    "Samples",
     "Schedule",
     "View",
     "at_step",
-    "column_names",
+    "common_names",
+    "fitting_names",
     "holds_images",
     "named_columns",
     "num_steps",
-    "opened",
     "ordered_columns",
     "pixels_of",
     "samples_of",
-    "target_column",
     "view_name",
     "without_frame",
 ]

@@ -75,11 +75,13 @@ def _check_classes(clients: Sequence[ClientData]) -> None:
     labelled = [data for data in clients if data.classes]
     bare = [data for data in clients if not data.classes]
     if labelled and bare:
+        known = shortened(list(labelled[0].classes))
         raise ValueError(
             "clients must all be given the list of classes, or none of them, so that a class has "
-            f"one number everywhere: {labelled[0].client!r} has "
-            f"{shortened(list(labelled[0].classes))}, {bare[0].client!r} has none; give every "
-            "client its labels and the list, classes=[...]"
+            f"one number everywhere: {labelled[0].client!r} has {known}, {bare[0].client!r} has "
+            "none; give every client its labels and the list, classes=[...], or, if its targets "
+            "are numbers of these classes already, only the list, "
+            f"`dataclasses.replace(client, classes={known})`"
         )
     for data in labelled:
         first = labelled[0]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from bcfl.data.arrays import class_list
+from bcfl.data.class_names import common_names, fitting_names, named_labels
 from bcfl.data.frames import named_columns, ordered_columns, without_frame
 from bcfl.data.names import (
     TEST,
@@ -21,7 +22,7 @@ from bcfl.data.names import (
     checked_group,
     checked_name,
 )
-from bcfl.data.sources import Columns, samples_and_columns
+from bcfl.data.sources import Columns, samples_of
 from bcfl.data.view import View
 from bcfl.runtime.arrays import featureless, pair_of
 from bcfl.runtime.seeds import generator
@@ -57,7 +58,8 @@ class ClientData:
         target_columns: names of the columns of the targets, where a data frame has them; all
             clients of a federation must have them in the same order.
         classes: labels of all classes, in the order of their numbers, where the targets were given
-            as such labels; all clients of a federation must have them in the same order.
+            as such labels, or are numbers that a data set has names for; all clients of a
+            federation must have them in the same order.
 
     Raises:
         TypeError: the name is not a string, a view is not a `View`, or the group is not a whole
@@ -219,7 +221,11 @@ class ClientData:
 
         These are a map-style torch `Dataset` of pairs or of mappings by name, a torch `DataLoader`
         of batches of pairs, in the order that it gives, a `Dataset` of Hugging Face, or a
-        `DataFrame` of pandas.
+        `DataFrame` of pandas. Of samples of more parts the first two are read, with a warning.
+
+        Names of classes become `classes`: those of a column of Hugging Face, and the attribute
+        `classes` of a torch data set without a `target_transform`. They are left out, with a
+        warning, where labels exceed them; the last ones may be absent from a view.
 
         Each sample is read once, here. A transform that draws random numbers, such as augmentation
         in the code of the data set, is therefore drawn once for the whole run; what is to be drawn
@@ -230,36 +236,66 @@ class ClientData:
             train: training samples.
             test: test samples, if any.
             inputs: of data sets with columns, that of the inputs, or several; columns of numbers
-                become one axis. By default all but that of the targets, and but others whose name
+                become one axis. By default the only one among `image`, `img`, `inputs` and `x`,
+                where that has arrays; else all but that of the targets, and but others whose name
                 is usual for targets, of which a warning tells.
             targets: of data sets with columns, that of the targets; by default the only one among
                 `label`, `labels`, `target` and `targets`, or, without these, `y` and `fine_label`.
             group: true group, used for analysis only.
             classes: labels of all classes, in one order for all clients, where targets are such
-                labels, for example text.
+                labels, for example text, or numbers of names that the data set has for its classes.
 
         Returns:
             The client, with the view `train` and, if given, `test`.
 
         Raises:
             TypeError: a data set is none of these, has no length, or its samples are not pairs.
-            ValueError: there is no sample or no such column, samples differ in shape, or code of a
-                data set raised an error of any kind, which is the cause; the message names client,
-                view and sample. See also `bcfl.ClientData.from_arrays`.
+            ValueError: there is no sample or no such column, samples differ in shape, names of
+                classes of the two parts contradict each other, or code of a data set raised an
+                error of any kind, which is the cause; the message names client, view and sample.
+                See also `bcfl.ClientData.from_arrays`.
         """
         client, columns = checked_name(client), ()
         pairs: dict[str, Any] = {}
+        names_of: dict[str, tuple[str, ...] | None] = {}
         for name, given in ((TRAIN, train), (TEST, test)):
             try:
                 if given is not None:
-                    x, y, found = samples_and_columns(given, inputs, targets, columns)
-                    pairs[name], columns = (x, y), columns or found
+                    found = samples_of(given, inputs, targets, columns)
+                    columns, names_of[name] = columns or found.columns, found.class_names
+                    y = found.targets
+                    if classes is not None:
+                        y = named_labels(y, found.class_names, class_list(classes))
+                    pairs[name] = found.inputs, y
             except Exception as error:  # of code of the data set
                 raise _of_view(error, client, name) from (error.__cause__ or error)
         if TRAIN not in pairs:
             raise ValueError(f"client {client!r} has no training samples")
         made = cls.from_arrays(client, pairs[TRAIN], pairs.get(TEST), group, classes=classes)
-        return replace(made, columns=columns)
+        known = made.classes if classes is not None else _names_of_numbers(made, names_of)
+        return replace(made, columns=columns, classes=known)
+
+
+def _names_of_numbers(
+    data: ClientData, names_of: Mapping[str, tuple[str, ...] | None]
+) -> tuple[str, ...]:
+    """Names that the data sets of a client have for its classes; none where these are no classes.
+
+    Raises:
+        ValueError: the data sets of its views have names that contradict each other.
+    """
+    try:
+        names = common_names(names_of, "classes=[...] with all names numbers the labels of both")
+    except ValueError as error:
+        raise ValueError(f"client {data.client!r}: {error}") from None
+    targets = [view.targets for view in data.views.values() if len(view)]
+    if names is None or len(set(names)) < len(names) or targets[0].is_floating_point():
+        return ()
+    rows = targets[0].ndim > 1
+    highest = max(int(each.max()) for each in targets)
+    remedy = "dataclasses.replace(client, classes=[...]) gives others"
+    width = targets[0].shape[1] if rows else None
+    return fitting_names(f"client {data.client!r}", names, highest, width, remedy) or ()
 
 
 def _of_view(error: Exception, client: str, view: str) -> TypeError | ValueError:

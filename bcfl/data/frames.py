@@ -9,23 +9,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bcfl.data.images import with_pixels
-from bcfl.runtime.arrays import real_array
+from bcfl.runtime.arrays import AS_COLUMNS, TO_COLUMNS, has_text, real_array
 from bcfl.runtime.numbers import check_finite
 
 
-def check_columns(columns: Iterable[tuple[object, ArrayLike]]) -> None:
+def check_columns(columns: Iterable[tuple[object, ArrayLike]], are_of_frame: bool) -> None:
     """Check columns of inputs, each by its name.
 
     Args:
         columns: name and (samples, ...) values of each.
+        are_of_frame: whether they are those of a data frame, for the message.
 
     Raises:
         TypeError: one does not hold real numbers.
         ValueError: one is not finite.
     """
-    for name, values in columns:
+    given = [(name, np.asarray(values)) for name, values in columns]
+    of_text = AS_COLUMNS
+    if are_of_frame:
+        text = [name for name, values in given if has_text(values)]
+        of_text = (
+            f"{TO_COLUMNS} by `pandas.get_dummies(table, columns={text})` of the "
+            "whole `table`, before it is divided among clients"
+        )
+    for name, values in given:
         what = f"column {name!r} of the inputs"
-        check_finite(real_array(values, what), what)
+        check_finite(real_array(values, what, of_text), what)
 
 
 def named_columns(values: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of libraries that may not be installed
@@ -67,7 +76,7 @@ def without_frame(values: Any, columns: Sequence[Any] = ()) -> Any:  # noqa: ANN
     if not hasattr(values, "columns") or not hasattr(values, "iloc") or not len(values.columns):
         return with_pixels(values)
     arrays = [np.asarray(values.iloc[:, index]) for index in range(len(values.columns))]
-    check_columns(zip(values.columns, arrays, strict=True))
+    check_columns(zip(values.columns, arrays, strict=True), are_of_frame=True)
     return np.stack(arrays, axis=1)
 
 
@@ -86,13 +95,16 @@ def ordered_columns(values: Any, columns: Sequence[Any], what: str) -> Any:  # n
     return values[list(in_order(names, columns, what))] if columns and names else values
 
 
-def in_order(names: Sequence[Any], wanted: Sequence[Any], what: str) -> Sequence[Any]:
+def in_order(
+    names: Sequence[Any], wanted: Sequence[Any], what: str, are_of_frame: bool = True
+) -> Sequence[Any]:
     """Names of columns in the order of those of the training samples.
 
     Args:
         names: of the columns, in any order.
         wanted: those of the training samples.
         what: has them, for the message.
+        are_of_frame: whether they are those of a data frame, for the message.
 
     Raises:
         ValueError: one is missing, or there is another, and neither are only numbered.
@@ -103,17 +115,17 @@ def in_order(names: Sequence[Any], wanted: Sequence[Any], what: str) -> Sequence
         return names
     missing = [name for name in wanted if name not in names]
     more = [name for name in names if name not in wanted]
-    remedies = [
-        *([f"leave out columns by `frame.drop(columns={more})`"] if more else ()),
-        *(
-            [f"categories without a sample become columns of 0, {filled(wanted)}"]
-            if missing
-            else ()
-        ),
-    ]
+    remedies = []
+    if are_of_frame and more:
+        remedies.append(f"`frame.drop(columns={more})` leaves out others")
+    if are_of_frame and missing:
+        remedies.append(f"categories without a sample become columns of 0 by {filled(wanted)}")
+    if not are_of_frame and not missing:
+        remedies.append(f"inputs={list(wanted)} leaves out others")
     raise ValueError(
         f"{what} must have the columns of the training samples, {list(wanted)}, got {list(names)}"
-        f"; {', '.join(remedies)}"
+        + "; " * bool(remedies)
+        + ", ".join(remedies)
     )
 
 

@@ -137,36 +137,13 @@ def opened(source: Any, by_name: bool) -> Any:  # noqa: ANN401
 def without_names(source: Any) -> TypeError:  # noqa: ANN401
     """The error of columns that are asked for where samples have no names."""
     hint = (
-        "give the data set that it loads"
+        "give the data set that it loads, `loader.dataset`"
         if is_loader(source)
         else "leave both out for pairs, or give mappings by name, a data frame, or a data set of "
         "Hugging Face"
     )
     return TypeError(
         f"inputs and targets name columns, which samples of {kind_of(source)} have not; {hint}"
-    )
-
-
-def first_names(source: Any) -> list[str]:  # noqa: ANN401
-    """Names in the first sample of a data set without columns.
-
-    Args:
-        source: of samples.
-
-    Raises:
-        TypeError: samples are no mappings.
-        ValueError: the first sample cannot be read; see `Reader.at`.
-    """
-    kind = kind_of(source)
-    got = f"got a {kind}, which gives batches without names"
-    if not is_loader(source):
-        first = Reader(kind).at(0, _read, source, 0)
-        if isinstance(first, Mapping):
-            return list(first)
-        got = f"got a {kind}, whose samples are of type {type(first).__name__}, without names"
-    raise TypeError(
-        "data must have columns with names, as those of a data frame, of a data set of Hugging "
-        f"Face, or of samples that are mappings; {got}"
     )
 
 

@@ -5,21 +5,20 @@ A torch data set or data loader, a data set of Hugging Face, or a data frame of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bcfl.data.class_names import names_of_classes
 from bcfl.data.frames import check_columns, in_order
 from bcfl.data.images import coloured
 from bcfl.data.reading import (
     ARRAYS,
     Reader,
     Samples,
-    check_split,
-    first_names,
     is_loader,
     is_named,
     kind_of,
@@ -35,72 +34,71 @@ from bcfl.runtime.user_code import warn_of_data
 
 TARGETS = ("label", "labels", "target", "targets"), ("y", "fine_label")
 """Usual columns of targets; the last ones only where there is none of the first."""
+INPUTS = ("image", "img", "inputs", "x")
+"""Usual columns of inputs."""
 Columns = str | Sequence[str] | None
 Rows = NDArray[Any] | Sequence[NDArray[Any]]
 """Values of all samples; a list where arrays of samples differ in the type of their numbers."""
+
+
+class Found(NamedTuple):
+    """Samples of a source, in its order.
+
+    Attributes:
+        inputs: of all samples.
+        targets: of all samples.
+        columns: names of the columns of the inputs; none of a source without columns.
+        class_names: names of the classes by number, as the source has them; None without any.
+    """
+
+    inputs: Rows
+    targets: Rows
+    columns: tuple[Any, ...] = ()
+    class_names: tuple[str, ...] | None = None
 
 
 def samples_of(
     source: Any,  # noqa: ANN401 - of libraries that may not be installed
     inputs: Columns = None,
     targets: str | None = None,
-) -> tuple[Rows, Rows]:
-    """Inputs and targets of all samples of a source, in its order.
+    like: Sequence[Any] = (),
+) -> Found:
+    """Inputs and targets of all samples of a source, and the names that it has.
 
     Args:
         source: a map-style torch data set of pairs or of mappings by name, a data loader of batches
-            of pairs, or a data set or data frame with columns.
+            of pairs, or a data set or data frame with columns. Of samples of more parts only the
+            first two are read, of which a warning tells.
         inputs: see `bcfl.ClientData.from_dataset`.
         targets: see `bcfl.ClientData.from_dataset`.
+        like: columns of the training samples, whose order those of the inputs get.
 
     Raises:
         TypeError: the source is none of these, has no length, so that it might have no end, or its
             samples are not pairs.
-        ValueError: there is no sample or no such column, samples differ in shape, or code of the
-            source raised an error of any kind at a sample, which is then named and the cause.
-    """
-    x, y, _ = samples_and_columns(source, inputs, targets)
-    return x, y
-
-
-def samples_and_columns(
-    source: Any,  # noqa: ANN401 - of libraries that may not be installed
-    inputs: Columns = None,
-    targets: str | None = None,
-    like: Sequence[Any] = (),
-) -> tuple[Rows, Rows, tuple[Any, ...]]:
-    """Inputs and targets as of `samples_of`, and the names of the columns of the inputs.
-
-    Args:
-        source: see `samples_of`.
-        inputs: see `samples_of`.
-        targets: see `samples_of`.
-        like: columns of the training samples, whose order those of the inputs get.
-
-    Returns:
-        Inputs, targets, and names; of a source without columns none.
-
-    Raises:
-        TypeError: see `samples_of`.
-        ValueError: see `samples_of`; or the columns are others than `like`, or have one name.
+        ValueError: there is no sample or no such column, the columns are others than `like`, or
+            have one name, samples differ in shape, or code of the source raised an error of any
+            kind at a sample, which is then named and the cause.
     """
     by_name = inputs is not None or targets is not None
-    source = opened(source, by_name)
-    if _has_columns(source):
-        names = column_names(source)
+    read = opened(source, by_name)
+    length_of(read)
+    if _has_columns(read):
+        names = column_names(read)
         target = target_column(targets, names)
-        columns: Sequence[Any] = _inputs(names, target, inputs, is_first=not like)
-        columns = in_order(columns, like, "data") if like else columns
-        return *_of_columns(source, columns, target), tuple(columns)
+        known = _usual_input(read, names, target) if inputs is None else {}
+        columns: Sequence[Any] = [*known] or _inputs(names, target, inputs, is_first=not like)
+        columns = in_order(columns, like, "data", hasattr(read, "iloc")) if like else columns
+        pair = _of_columns(read, columns, target, known)
+        return Found(*pair, tuple(columns), names_of_classes(source, target))
     if by_name:
-        raise without_names(source)
-    length_of(source)
-    part, items = ("batch", source) if is_loader(source) else ("sample", source.samples)
-    reader = Reader(kind_of(source), part)
-    hint = ARRAYS * _are_arrays(source)
-    pairs = (_pair(reader, index, item, hint) for index, item in reader.each(items))
+        raise without_names(read)
+    part, items = ("batch", read) if is_loader(read) else ("sample", read.samples)
+    reader = Reader(kind_of(read), part)
+    hint = ARRAYS * _are_arrays(read)
+    pairs = _pairs(reader, items, hint)
     x, y = zip(*(chain.from_iterable(map(_rows, pairs)) if part == "batch" else pairs), strict=True)
-    return _joined(x), _joined(y, "targets"), ()
+    return Found(_joined(x), _joined(y, "targets"), class_names=names_of_classes(source))
 
 
 def _rows(batch: tuple[NDArray[Any], NDArray[Any]]) -> Iterable[tuple[Any, Any]]:
@@ -126,28 +124,43 @@ def _are_arrays(source: Any) -> bool:  # noqa: ANN401
     if kind_of(source) not in ("tuple", "list", "ndarray", "Tensor"):
         return False
     first = source[0]
-    return not isinstance(first, tuple | list) or (len(source) == 2 and len(first) != 2)
+    if not isinstance(first, tuple | list):
+        return True
+    if len(source) != 2 or len(first) == 2:
+        return False
+    begins = [one[0] for one in source if isinstance(one, tuple | list) and one]
+    return len({isinstance(one, list | tuple) or np.ndim(one) > 0 for one in begins}) == 2
 
 
-def _pair(
-    reader: Reader,
-    index: int,
-    sample: Any,  # noqa: ANN401
-    hint: str,
-) -> tuple[Any, Any]:
-    if not isinstance(sample, tuple | list) or len(sample) != 2:
-        got = type(sample).__name__
-        if isinstance(sample, tuple | list):
-            got = f"a {got} of {len(sample)}"
-            of = ".dataset" * (reader.part == "batch")
-            more = f"; those of more parts: `[(x, y) for x, y, *_ in data{of}]`"
-            hint = hint or more * (len(sample) > 2)
-        names = f" with {list(sample)[:5]}" if isinstance(sample, dict) else ""
-        raise TypeError(
-            f"data must be pairs of an input and a target, got {got} as {reader.part} {index} of "
-            f"{reader.kind}{names or hint}"
+def _pairs(reader: Reader, items: Iterable[Any], hint: str) -> Iterator[tuple[Any, Any]]:
+    """The first two parts of each sample or batch, and a warning if there are more."""
+    has_more = False
+    for index, sample in reader.each(items):
+        is_row = isinstance(sample, tuple | list)
+        if hint or not is_row or len(sample) < 2:
+            raise _no_pair(reader, index, sample, hint)
+        has_more = has_more or len(sample) > 2
+        x, y = (reader.at(index, sample_array, one) for one in sample[:2])
+        yield x, y
+    if has_more:
+        warn_of_data(
+            f"only the first two parts of each {reader.part} of {reader.kind} are read, an input "
+            "and a target"
         )
-    return reader.at(index, sample_array, sample[0]), reader.at(index, sample_array, sample[1])
+
+
+def _no_pair(reader: Reader, index: int, sample: Any, hint: str) -> TypeError:  # noqa: ANN401
+    """The error of a sample or batch that is no pair."""
+    got = type(sample).__name__
+    if isinstance(sample, tuple | list):
+        got = f"a {got} of {len(sample)}"
+    elif isinstance(sample, Mapping):
+        got += f" with {list(sample)[:5]}"
+        hint = "; give the data set that it loads, `loader.dataset`" * (reader.part == "batch")
+    return TypeError(
+        f"data must be pairs of an input and a target, got {got} as {reader.part} {index} of "
+        f"{reader.kind}{hint}"
+    )
 
 
 def _joined(arrays: Sequence[NDArray[Any]], what: str = "samples") -> Rows:
@@ -170,14 +183,18 @@ def _of_columns(
     source: Any,  # noqa: ANN401
     columns: Sequence[Any],
     target: str,
+    known: Mapping[str, Rows],
 ) -> tuple[Rows, Rows]:
-    x = [_column(source, name) for name in columns]
-    check_columns(zip(columns, x, strict=True))
+    """Inputs and targets, where the values of some columns may be known."""
+    x = [known[name] if name in known else _column(source, name) for name in columns]
+    check_columns(zip(columns, x, strict=True), hasattr(source, "iloc"))
     shapes = {name: np.shape(values[0]) for name, values in zip(columns, x, strict=True)}
-    is_array = len(x) == 1 and any(shapes.values())
-    if not is_array and any(shapes.values()):
+    arrays = [name for name, shape in shapes.items() if shape]
+    is_array = len(x) == 1 and bool(arrays)
+    if arrays and not is_array:
         raise ValueError(
             f"inputs must be one column of arrays or several of numbers, got samples of {shapes}"
+            + f"; inputs={arrays[0]!r} leaves out the others" * (len(arrays) == 1)
         )
     return (x[0] if is_array else np.stack(x, axis=1)), _column(source, target, "targets")
 
@@ -203,12 +220,41 @@ def target_column(targets: str | None, names: Sequence[str]) -> str:
             )
         return usual[0]
     if targets not in names:
+        if isinstance(targets, str):
+            raise ValueError(f"data must have a column {targets!r}, got {names}")
         raise ValueError(
-            f"data must have a column {targets!r}, got {names}"
-            if isinstance(targets, str)
-            else f"targets must be the name of one column, one of {names}, got {targets!r}"
+            f"targets must be the name of one column, one of {list(names)}, got {targets!r}"
+            f"{_of_several(targets, names)}"
         )
     return targets
+
+
+def _of_several(targets: Any, names: Sequence[str]) -> str:  # noqa: ANN401 - as it was given
+    """How several columns of targets of a data frame are read, in words; empty if it holds others.
+
+    Args:
+        targets: what was given as targets.
+        names: of all columns.
+    """
+    chosen = [*targets] if isinstance(targets, Iterable) else []
+    if not chosen or not all(name in names for name in chosen):
+        return ""
+    others = [name for name in names if name not in chosen]
+    pair = f"(frame[{others}], frame[{chosen}])"
+    return f"; several columns of a data frame: `ClientData.from_arrays(name, {pair})`"
+
+
+def _usual_input(
+    source: Any,  # noqa: ANN401
+    names: Sequence[str],
+    target: str,
+) -> dict[str, Rows]:
+    """The only usual column of inputs with its values, if these are arrays; else nothing."""
+    found = [name for name in names if name in INPUTS and name != target]
+    if len(found) != 1:
+        return {}
+    values = _column(source, found[0])
+    return {found[0]: values} if np.ndim(values[0]) else {}
 
 
 def _inputs(names: list[str], target: str, inputs: Columns, is_first: bool) -> list[str]:
@@ -240,19 +286,7 @@ def _inputs(names: list[str], target: str, inputs: Columns, is_first: bool) -> l
 
 
 def column_names(source: Any) -> list[str]:  # noqa: ANN401
-    """Names of the columns of a data frame, or of the samples of a data set of Hugging Face.
-
-    Args:
-        source: a data frame, or a data set whose samples are mappings with names.
-
-    Raises:
-        TypeError: the source has no length, so that it might have no end, or no names.
-        ValueError: there is no sample, or the first one cannot be read.
-    """
-    check_split(source)
-    length_of(source)
-    if not _has_columns(source):
-        return first_names(source)
+    """Names of the columns of a source that has some, see `samples_of`."""
     if _is_transformed(source):
         return list(Reader(kind_of(source)).at(0, source.__getitem__, 0))
     return list(source.column_names if hasattr(source, "column_names") else source.columns)

@@ -200,7 +200,9 @@ def _check_count(data: ClientData, outputs: int) -> None:
     if len(data.classes) != outputs:
         raise ValueError(
             f"client {data.client!r}: classes must be as many as the network's outputs, {outputs}, "
-            f"one for each, got {len(data.classes)}: {shortened(list(data.classes))}"
+            f"one for each, got {len(data.classes)}: {shortened(list(data.classes))}; "
+            "`dataclasses.replace(client, classes=())` leaves out names that a data set has for "
+            "other classes"
         )
 
 

@@ -42,7 +42,14 @@ if TYPE_CHECKING:
         rounded_number,
     )
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
-    from bcfl.runtime.suggestions import as_given, check_name, counted, nearest, nearest_name
+    from bcfl.runtime.suggestions import (
+        as_given,
+        check_name,
+        counted,
+        first_difference,
+        nearest,
+        nearest_name,
+    )
     from bcfl.runtime.user_code import DataWarning, callers_level, warn_of_data
     from bcfl.runtime.workers import become_worker, died, portable
 
@@ -82,7 +89,14 @@ _MODULES = {
         "rounded_number",
     ),
     "seeds": ("derive_seed", "generator", "lineage_key"),
-    "suggestions": ("as_given", "check_name", "counted", "nearest", "nearest_name"),
+    "suggestions": (
+        "as_given",
+        "check_name",
+        "counted",
+        "first_difference",
+        "nearest",
+        "nearest_name",
+    ),
     "user_code": ("DataWarning", "callers_level", "warn_of_data"),
     "workers": ("become_worker", "died", "portable"),
 }
@@ -115,6 +129,7 @@ __all__ = [
     "died",
     "exceeds_int64",
     "featureless",
+    "first_difference",
     "generator",
     "holds_sets",
     "is_real",

@@ -18,8 +18,9 @@ from bcfl.runtime.numbers import check_present, places_of
 from bcfl.runtime.suggestions import described
 
 REAL_KINDS = "biuf"
+TO_COLUMNS = "; values without an order become columns of 0 and 1"
 AS_COLUMNS = (
-    "; values without an order become columns of 0 and 1, by one list of categories for all "
+    f"{TO_COLUMNS}, by one list of categories for all "
     "clients, and for training and test samples alike: "
     "`[[value == one for {}one in categories] for {} in values]`"
 )
@@ -80,10 +81,10 @@ def _converted(values: Any, what: str) -> NDArray[Any]:  # noqa: ANN401
         raise _of_masked(values, what) from None
     except ValueError:
         ragged = isinstance(values, Sequence | np.ndarray)
-        remedy = AS_ROWS * (ragged and what in ("labels", "targets"))
+        remedy = AS_ROWS if what in ("labels", "targets") else "; pad or crop them before"
         raise TypeError(
             f"{what} must be an array of numbers, of samples that agree in shape, got a "
-            f"{type(values).__name__}{' whose parts differ in shape' * ragged}{remedy}"
+            f"{type(values).__name__}{' whose parts differ in shape' * ragged}{remedy * ragged}"
         ) from None
     except (TypeError, RuntimeError) as error:  # such as of lists of tensors
         raise TypeError(f"{what} must be an array of numbers: {error}") from None
@@ -135,7 +136,7 @@ def real_array(
     array = plain_array(values, what)
     if array.dtype.kind not in REAL_KINDS:
         known = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
-        got = "text" if _has_text(array) else known.get(array.dtype.kind, "dates")
+        got = "text" if has_text(array) else known.get(array.dtype.kind, "dates")
         if got == "objects":
             check_present(array, what)
             got = f"objects such as {described(next(array.flat))}" if array.size else got
@@ -148,9 +149,9 @@ def real_array(
 def _remedy(array: NDArray[Any], of_text: str) -> str:
     """What to do about text, and objects that are numbers, or rows of them."""
     if array.dtype.kind in "OUS" and array.size and _are_numbers(array):
-        are_targets = of_text not in ("", AS_COLUMNS)
+        are_targets = of_text != "" and not of_text.startswith(TO_COLUMNS)
         return AS_NUMBERS + ", and classes by `.astype(int)` of that" * are_targets
-    if _has_text(array):
+    if has_text(array):
         of_rows = ("value in row for ", "row") if array.ndim == 2 else ("", "value")
         return of_text.format(*of_rows) if of_text == AS_COLUMNS else of_text
     if array.size and all(isinstance(one, list | tuple | np.ndarray) for one in array.flat):
@@ -179,8 +180,12 @@ def holds_sets(array: NDArray[Any]) -> bool:
     )
 
 
-def _has_text(array: NDArray[Any]) -> bool:
-    """Whether some entries are text, as in columns of data frames."""
+def has_text(array: NDArray[Any]) -> bool:
+    """Whether some entries are text, as in columns of data frames.
+
+    Args:
+        array: values of all samples.
+    """
     objects = array.dtype.kind == "O" and any(isinstance(one, str) for one in array.flat)
     return objects or array.dtype.kind in "US"
 

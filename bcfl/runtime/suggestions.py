@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import zip_longest
 from reprlib import repr as shortened
 
 
@@ -112,3 +113,17 @@ def _needed(function: Callable[..., object]) -> str:
 
 def _form(name: str) -> str:
     return re.sub(r"\d+", lambda digits: str(int(digits[0])), name.casefold())
+
+
+def first_difference(names_of: Mapping[str, Sequence[str]]) -> str:
+    """Where names of classes differ, such as `class 3 is 'cat' in training and 'dog' in test`.
+
+    Args:
+        names_of: names by part, not all of which are equal.
+    """
+    (first, names), *others = names_of.items()
+    other, different = next(item for item in others if item[1] != names)
+    pairs = enumerate(zip_longest(names, different))
+    number, (one, another) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+    shown = ["none" if name is None else repr(name) for name in (one, another)]
+    return f"class {number} is {shown[0]} in {first} and {shown[1]} in {other}"

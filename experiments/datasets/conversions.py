@@ -12,14 +12,12 @@ from numpy.typing import ArrayLike
 from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import OPTIONS, Reading, seem_last
 from experiments.datasets.dataset import Dataset, of_parts
-from experiments.datasets.errors import DataError, check_options, first_difference
+from experiments.datasets.errors import DataError, check_options
 from experiments.datasets.splits import names_of_parts, with_test
 
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
-INPUTS = ("image", "img", "inputs", "x")
-"""Usual columns of inputs."""
 SHOWN = 5
 """Classes without samples that a warning names."""
 
@@ -84,10 +82,10 @@ def from_torch(
     """Make a data set of one of torch or torchvision, which is scaled to [0, 1] by default.
 
     Args:
-        dataset: map-style data set of pairs: a tensor or array with its channels first, or an
-            image; and a class. A warning tells of further parts, which are not read. Its `classes`
-            are the `class_names`, unless it has a `target_transform`; a warning tells of those
-            without samples.
+        dataset: map-style data set of pairs, or a data loader of batches of pairs: a tensor or
+            array with its channels first, or an image; and a class. A warning tells of further
+            parts, which are not read. Its `classes` are the `class_names`, unless it has a
+            `target_transform`; a warning tells of those without samples.
         test: the original test set, if any.
         name: name of the data set.
         **reading: `highest`, `scaled` and `channels`, as of `experiments.datasets.from_numpy`;
@@ -100,13 +98,17 @@ def from_torch(
     """
     check_options(name, reading, OPTIONS)
     sets = {"training": dataset} if test is None else {"training": dataset, "test": test}
-    parts = {part: _pairs(f"{name!r} ({part} part)", one) for part, one in sets.items()}
-    names_of = {
-        part: _names(one, "classes")
-        for part, one in sets.items()
-        if getattr(one, "target_transform", None) is None
-    }
-    names = common_names(name, names_of, "")
+    parts, names_of = {}, {}
+    for part, one in sets.items():
+        what = f"{name!r} ({part} part)"
+        if hasattr(one, "iloc"):
+            raise DataError(
+                f"dataset {what}: data must be samples of a torch data set, got a "
+                f"{type(one).__name__}; its columns are read by from_huggingface(data, "
+                "inputs=[...], targets=...), or as arrays by from_numpy"
+            )
+        parts[part], names_of[part] = _read(what, one)
+    names = _common_names(name, names_of, "")
     found = of_parts(name, parts, name, None, _FIRST | reading, names)
     _warn_of_channels(found, reading)
     _warn_of_absent(found)
@@ -133,7 +135,8 @@ def from_huggingface(
             original test set; without samples it is left out. A warning names other splits.
         test: the original test set, if any, in place of the split `test`.
         inputs: column of images, or of arrays with their channels first, or several columns of
-            numbers; by default the only one among `image`, `img`, `inputs`, `x`.
+            numbers; by default the only one among `image`, `img`, `inputs`, `x`, where that has
+            arrays, or else all but those that are usual for targets.
         targets: column of classes, or of rows of 0 and 1 where any number of labels may be present;
             by default the only one among `label`, `labels`, `target`, `targets`, or, without
             these, `y`, `fine_label`. Where it has names of classes, some classes may be absent.
@@ -157,8 +160,8 @@ def from_huggingface(
     parts, names_of = {}, {}
     for part, split in splits.items():
         what = f"{name!r} ({part} part)"
-        parts[part], names_of[part] = _of_columns(what, split, inputs, targets)
-    names = common_names(name, names_of, ", as `align_labels_with_mapping` of Hugging Face does")
+        parts[part], names_of[part] = _read(what, split, inputs, targets)
+    names = _common_names(name, names_of, ", as `align_labels_with_mapping` of Hugging Face does")
     found = of_parts(name, parts, name, None, _FIRST | reading, names)
     _warn_of_channels(found, reading)
     return found
@@ -184,69 +187,33 @@ def _splits(name: str, dataset: Mapping[str, Any], test: Any | None) -> dict[str
     return with_test(splits)
 
 
-def _of_columns(
+def _read(
     what: str,
     dataset: Any,  # noqa: ANN401
-    inputs: str | Sequence[str] | None,
-    targets: str | None,
+    inputs: str | Sequence[str] | None = None,
+    targets: str | None = None,
 ) -> tuple[tuple[Any, Any], tuple[str, ...] | None]:
-    """Inputs and labels of a split, and the names of its classes."""
-    from bcfl.data import column_names, samples_of, target_column
+    """Inputs and labels of a part, and the names of its classes."""
+    from bcfl.data import samples_of
 
     try:
-        columns = column_names(dataset)
-        x = _usual_inputs(columns) if inputs is None else inputs
-        y = target_column(targets, columns)
-        pair = samples_of(dataset, x, y)
+        found = samples_of(dataset, inputs, targets)
     except (TypeError, ValueError) as error:
         raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    features = getattr(dataset, "features", None)
-    return pair, _names(features.get(y) if isinstance(features, Mapping) else None, "names")
+    return (found.inputs, found.targets), found.class_names
 
 
-def _usual_inputs(columns: Sequence[str]) -> str:
-    found = [column for column in INPUTS if column in columns]
-    if len(found) != 1:
-        raise ValueError(
-            f"inputs must name the column of the inputs, one of {list(columns)}; by default it is "
-            f"the only one among {', '.join(INPUTS)}"
-        )
-    return found[0]
-
-
-def _names(holder: object, attribute: str) -> tuple[str, ...] | None:
-    """Names of classes that a data set, or a column, may have."""
-    found = getattr(holder, attribute, None)
-    is_one = isinstance(found, list | tuple) and all(isinstance(name, str) for name in found)
-    return tuple(found) if is_one and found else None
-
-
-def common_names(
+def _common_names(
     name: str, names_of: Mapping[str, tuple[str, ...] | None], remedy: str
 ) -> tuple[str, ...] | None:
-    """Names of classes by number, which are the same in all parts that have them.
+    """Names of classes of all parts, see `bcfl.data.common_names`."""
+    from bcfl.data import common_names
 
-    The last of them may be absent from some parts.
-
-    Args:
-        name: name of the data set, for the message.
-        names_of: names by part; None of parts without names.
-        remedy: what numbers labels anew, for the message.
-
-    Raises:
-        DataError: they differ.
-    """
-    named = {part: names for part, names in names_of.items() if names is not None}
-    longest = max(named.values(), key=len, default=None)
-    for names in named.values():
-        if longest is not None and names != longest[: len(names)]:
-            differ = {one: own for one, own in named.items() if own in (names, longest)}
-            raise DataError(
-                f"dataset {name!r}: parts must have the same names of classes in the same order, "
-                f"but {first_difference(differ)}; number the labels of all parts by one list of "
-                f"names{remedy}"
-            )
-    return longest
+    try:
+        by_one = f"number the labels of all parts by one list of names{remedy}"
+        return common_names(names_of, by_one)
+    except ValueError as error:
+        raise DataError(f"dataset {name!r}: {error}") from None
 
 
 def _warn_of_channels(dataset: Dataset, reading: Reading) -> None:
@@ -273,38 +240,3 @@ def _warn_of_absent(dataset: Dataset) -> None:
             f"{len(dataset.class_names)} `classes` of the data set; if its labels are numbers of "
             "other classes, torch.utils.data.Subset(data, range(len(data))) leaves these out"
         )
-
-
-def _instead(source: object) -> str:
-    """What to give in place of a data loader or data frame, in words."""
-    if hasattr(source, "batch_size"):
-        return f"got a {type(source).__name__}; give the data set that it loads, loader.dataset"
-    return (
-        f"got a {type(source).__name__}; its columns are read by from_huggingface(data, "
-        "inputs=[...], targets=...), or as arrays by from_numpy"
-    )
-
-
-def _pairs(what: str, dataset: Any) -> tuple[Any, Any]:  # noqa: ANN401
-    """Inputs and labels of a torch data set, the first two parts of each sample."""
-    from bcfl.data import Samples, opened, samples_of
-
-    has_more = False
-    try:
-        source = opened(dataset, by_name=False)
-        if isinstance(source, Samples):
-            items = source.samples
-            has_more = any(isinstance(one, tuple | list) and len(one) > 2 for one in items)
-            first = [one[:2] if isinstance(one, tuple | list) else one for one in items]
-            source = replace(source, samples=first)
-        elif not hasattr(source, "column_names"):
-            raise TypeError(f"data must be samples of a torch data set, {_instead(source)}")
-        found, labels = samples_of(source)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"dataset {what}: {error}") from (error.__cause__ or error)
-    if has_more:
-        warn_of_data(
-            f"dataset {what}: of samples only the first two parts are read, an input and a class; "
-            "dataclasses.replace(dataset, domains=..., domain_names=...) adds domains"
-        )
-    return found, labels

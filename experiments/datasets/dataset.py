@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bcfl.runtime import counted, is_whole, warn_of_data
+from bcfl.runtime import is_whole
 from experiments.datasets.arrays import (
     Channels,
     Reading,
@@ -277,15 +277,11 @@ def _fitting_names(
     name: str, labels: Labels, targets: NDArray[np.int64], names: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
     """Names of classes, or of columns of rows; None, with a warning, if they are of other ones."""
-    rows = labels.num_classes if labels.label_sets is None else labels.label_sets.shape[1]
-    if names is None or (targets.max() < len(names) if rows is None else rows == len(names)):
-        return names
-    got = f"labels up to {targets.max()}" if rows is None else f"rows of {rows} labels"
-    warn_of_data(
-        f"dataset {name!r}: {counted(len(names), 'name')} of classes left out, as there are {got}; "
-        "dataclasses.replace(dataset, class_names=[...]) gives others"
-    )
-    return None
+    from bcfl.data import fitting_names
+
+    width = labels.num_classes if labels.label_sets is None else labels.label_sets.shape[1]
+    remedy = "dataclasses.replace(dataset, class_names=[...]) gives others"
+    return fitting_names(f"dataset {name!r}", names, int(targets.max()), width, remedy)
 
 
 def _check_part(what: str, inputs: NDArray[np.generic], targets: NDArray[np.generic]) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import warn_of_data
+from bcfl.runtime import first_difference, warn_of_data
 from experiments.datasets.arrays import seem_to_differ, span_of
 from experiments.datasets.dataset import Dataset
-from experiments.datasets.errors import DataError, first_difference
+from experiments.datasets.errors import DataError
 
 SHOWN = 5
 """Classes of a domain that a message names."""

@@ -96,7 +96,7 @@ def test_columns_that_predictions_do_not_read_are_to_be_left_out():
         lambda x: run.predict_new(x, adaptation=(x, Y.flu)),
     ):
         with pytest.raises(
-            ValueError, match=r"inputs must have the columns .*'y'\]; leave"
+            ValueError, match=r"inputs must have the columns .*'y'\]; `frame.drop"
         ) as told:
             predict(frame)
         assert predict(made(remedies_of(told.value)[0], frame)).mean.shape == (40, 2)

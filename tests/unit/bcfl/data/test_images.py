@@ -104,8 +104,8 @@ class Listed(Dataset):
 
 
 def test_images_of_a_torch_data_set_are_read_by_the_same_rule():
-    inputs, _ = samples_of(Listed(in_palette(), Image.new("CMYK", SIZE, (0, 255, 255, 0))))
-    assert inputs[:, :, 0, 0].tolist() == [list(RED)] * 2
+    found = samples_of(Listed(in_palette(), Image.new("CMYK", SIZE, (0, 255, 255, 0))))
+    assert found.inputs[:, :, 0, 0].tolist() == [list(RED)] * 2
 
 
 @pytest.mark.parametrize("mode", ["P", "LA", "RGBA", "CMYK", "YCbCr", "HSV", "1", "I;16", "L"])

@@ -1,6 +1,7 @@
 """Samples that cannot be read are told with the remedy, and each is read once."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from bcfl import ClientData
+from bcfl.runtime import DataWarning
+from experiments import datasets
 
 X, Y = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 1, 0, 1, 1, 0])
 
@@ -141,7 +144,7 @@ class Augmented(Dataset):
         (Short(X, Y), ValueError, "numbered from 0, but sample 6 of Short raised IndexError"),
         ([], ValueError, "at least one sample"),
         ([X[0], X[1]], TypeError, "pairs of an input and a target, got Tensor as sample 0 of list"),
-        ([(X[0], 0), (X[1], 0, 1)], TypeError, r"got a tuple of 3 as sample 1 of list; those of"),
+        ([(X[0], 0), (X[1],)], TypeError, r"got a tuple of 1 as sample 1 of list"),
         ([(X[0], 0), ([[1.0], [1.0, 2.0]], 0)], ValueError, "sample 1 of list raised ValueError"),
         ([(X[0], 0), (X, 0)], ValueError, r"agree in shape, got \[\(2,\), \(6, 2\)\]; pad or crop"),
         ([(X[0], 0), (None, 0)], ValueError, "samples must not be missing, .* None in sample 1"),
@@ -229,15 +232,61 @@ def test_missing_numbers_of_a_column_are_told_with_their_sample(kind):
             ClientData.from_dataset("a", FRAME.assign(**{column: values}))
 
 
-def test_samples_of_more_parts_are_told_with_their_number():
-    triples = [(x, y, index) for index, (x, y) in enumerate(zip(X, Y, strict=True))]
-    more = r"; those of more parts: `\[\(x, y\) for x, y, \*_ in data"
-    for source, got in (
-        (triples, r"got a tuple of 3 as sample 0 of list" + more + r"\]`$"),
-        (DataLoader(triples), r"of 3 as batch 0 of DataLoader" + more + r"\.dataset\]`$"),
+def test_batches_by_name_are_read_from_the_data_set_that_is_loaded():
+    loader = DataLoader(Mappings(), batch_size=2)
+    for options in ({}, {"inputs": "image", "targets": "target"}):
+        with pytest.raises(TypeError, match=r"give the data set that it loads, `loader\.dataset`"):
+            ClientData.from_dataset("a", loader, **options)
+        loaded = ClientData.from_dataset("a", loader.dataset, inputs="image")
+        assert loaded.views["train"].targets.tolist() == Y.tolist()
+
+
+def test_several_columns_of_targets_are_read_as_the_message_says():
+    for targets in (["label", "b"], ("b",)):
+        with pytest.raises(ValueError, match=r"must be the name of one column, one of") as told:
+            ClientData.from_dataset("a", FRAME, targets=targets)
+        remedy = re.findall(r"`([^`]+)`", str(told.value))[0]
+        made = eval(remedy, {"ClientData": ClientData, "frame": FRAME, "name": "a"})
+        assert made.target_columns == tuple(targets)
+        assert len(made.columns) == 3 - len(targets)
+    with pytest.raises(ValueError, match=r"one of \['a', 'b', 'label'\], got 3$"):
+        ClientData.from_dataset("a", FRAME, targets=3)
+
+
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_text_among_columns_becomes_columns_of_numbers_as_the_message_says(kind):
+    table = FRAME.assign(town=[*"abbaab"], ward=[*"uvuvuv"]).astype({"town": kind})
+    for read in (
+        lambda frame: ClientData.from_dataset("a", frame),
+        lambda frame: ClientData.from_arrays("a", (frame.drop(columns="label"), frame.label)),
+        lambda frame: datasets.from_huggingface(frame, scaled=False),
+        lambda frame: datasets.from_numpy(frame.drop(columns="label"), frame.label, scaled=False),
     ):
-        with pytest.raises(TypeError, match=got):
-            ClientData.from_dataset("a", source)
+        with pytest.raises(
+            (TypeError, ValueError), match=r"column 'town' .* whole `table`"
+        ) as told:
+            read(table)
+        remedy = re.findall(r"`([^`]+)`", str(told.value))[0]
+        assert read(eval(remedy, {"pandas": pandas, "table": table}))
+
+
+def test_ragged_sequences_are_to_be_padded_or_cropped():
+    with pytest.raises(TypeError, match=r"parts differ in shape; pad or crop them before$"):
+        ClientData.from_arrays("a", ([[1.0, 2.0], [3.0]], [0, 1]))
+
+
+def test_of_samples_of_more_parts_the_first_two_are_read_and_arrays_are_none():
+    triples = [(x, y, index) for index, (x, y) in enumerate(zip(X, Y, strict=True))]
+    mixed = [triples[0][:2], *triples[1:]]
+    told = "only the first two parts of each (sample|batch) of (list|DataLoader) are read"
+    for source in (triples, mixed, triples[:2], DataLoader(triples)):
+        for read in (
+            lambda one: ClientData.from_dataset("a", one).views["train"].targets,
+            lambda one: datasets.from_torch(one, scaled=False).targets,
+        ):
+            with pytest.warns(DataWarning, match=told) as warned:
+                assert read(source).tolist() == Y[: len(source)].tolist()
+            assert [one.filename for one in warned] == [__file__]
     for arrays in ((X, Y), [X.tolist(), Y.tolist()], X.numpy()):
         with pytest.raises(
             TypeError, match=r"arrays of .*: ClientData\.from_arrays, or from_numpy"

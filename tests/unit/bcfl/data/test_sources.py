@@ -8,7 +8,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from bcfl import ClientData
-from bcfl.data import column_names, target_column
+from bcfl.data.sources import target_column
 from bcfl.runtime import DataWarning
 from experiments import datasets
 
@@ -117,13 +117,6 @@ def test_columns_that_are_not_there_are_named():
 def test_columns_of_samples_without_names_are_refused_before_reading():
     with pytest.raises(TypeError, match="samples of OnlyFirst have not; leave both out for pairs"):
         ClientData.from_dataset("c", OnlyFirst(), inputs="x")
-    message = r"data must have columns with names, .*; got a OnlyFirst, whose .* of type tuple"
-    with pytest.raises(TypeError, match=message):
-        column_names(OnlyFirst())
-    with pytest.raises(TypeError, match="got a DataLoader, which gives batches without names"):
-        column_names(DataLoader(OnlyFirst()))
-    assert column_names(Mappings()) == ["image", "more", "target"]
-    assert column_names(FRAME) == ["a", "b", "label"]
 
 
 def test_samples_may_differ_in_type_as_none_is_scaled():
