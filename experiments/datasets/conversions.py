@@ -34,12 +34,14 @@ def from_numpy(
     """Make a data set of arrays, which are scaled to [0, 1] by default.
 
     Args:
-        inputs: (samples, ...) numbers, or a list of images of Pillow.
+        inputs: (samples, ...) numbers, or a list of images of Pillow. Sequences, (samples, time,
+            features), need `channels="none"`: they are taken for images of one channel otherwise.
         targets: (samples,) or (samples, 1) classes 0 to k - 1, or (samples, labels) of 0 and 1,
             where any number of labels may be present, or classes if each row is one-hot.
         test: inputs and targets of the original test set, if any.
         name: name of the data set.
-        writers: writer of each sample, test samples last, as numbers or names.
+        writers: writer of each sample, test samples last, as numbers or names; names are those of
+            the clients of `experiments.partitions.writers`.
         **reading: `highest=NUMBER` divides inputs, `scaled=False` keeps them, and `channels` says
             where images have them; see `experiments.datasets.Dataset.from_arrays`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
@@ -18,8 +17,6 @@ from experiments.datasets.errors import DataError
 SHOWN = 5
 """Classes of a domain that a message names."""
 RENAMED = "dataclasses.replace(part, class_names=[...])"
-NUMBERED = re.compile(r"(\d+)[\W_]+([^\W\d_].*)", re.DOTALL)
-"""A number in front of a name, such as `0 - zero`, and the rest of it."""
 
 
 def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
@@ -40,7 +37,7 @@ def joined(name: str, parts: Mapping[str, Dataset]) -> Dataset:
         DataError: there is no domain, they differ in input shape or number of classes or labels,
             one has domains of its own, some have writers and others have not, names of classes
             differ where some domains have none, a domain has a name twice, or names of two domains
-            differ in case, blanks or a number in front alone.
+            differ in case, or blanks around them, alone.
     """
     _check_mapping(name, parts)
     parts = _matched(name, parts)
@@ -145,9 +142,9 @@ def _problem_of_names(
         pair = _alike(own, others)
         if pair is not None:
             return (
-                f"{pair[0]!r} in {key} and {pair[1]!r} in {other} differ in case, blanks or a "
-                f"number in front alone; make them equal if they are one class, or else differ in "
-                f"more, by {RENAMED}"
+                f"{pair[0]!r} in {key} and {pair[1]!r} in {other} differ in case, or blanks around "
+                f"them, alone; make them equal if they are one class, or else differ in more, by "
+                f"{RENAMED}"
             )
     if lacking:
         return (
@@ -164,41 +161,10 @@ def _in_words(lacking: Mapping[str, Sequence[str]]) -> str:
 
 
 def _alike(own: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
-    """The first names of two domains that seem to be of one class, but differ in spelling."""
-    mine, theirs = _spellings(own), _spellings(others)
-    for name in others:
-        mine.pop(name, None)
-    for name in own:
-        theirs.pop(name, None)
-    found = {
-        (place, form): name
-        for name, (whole, number, rest) in theirs.items()
-        for place, form in enumerate((rest, number, whole))
-    }
-    for name, (whole, number, rest) in mine.items():
-        for form in enumerate((rest, whole, number)):
-            if form in found:
-                return name, found[form]
-    return None
-
-
-def _spellings(names: Sequence[str]) -> dict[str, tuple[str, str, str]]:
-    """Of each name the whole, the number in front, and the rest, all without case and blanks.
-
-    A number belongs to the name unless all have one, and names without it are distinct.
-    """
-    wholes = [_plain(name) for name in names]
-    found = [NUMBERED.fullmatch(name.strip()) for name in names]
-    rests = [_plain(one[2]) for one in found if one]
-    if len(set(rests)) < len(names):
-        return {name: (whole, "", whole) for name, whole in zip(names, wholes, strict=True)}
-    numbers = [one[1] for one in found if one]
-    return dict(zip(names, zip(wholes, numbers, rests, strict=True), strict=True))
-
-
-def _plain(name: str) -> str:
-    """A name in lower case, without blanks or the underscores in their place."""
-    return "".join(name.replace("_", " ").split()).casefold()
+    """The first names of two domains that differ in case, or blanks around them, alone."""
+    theirs = {name.strip().casefold(): name for name in others if name not in own}
+    pairs = ((name, theirs.get(name.strip().casefold())) for name in own if name not in others)
+    return next(((name, other) for name, other in pairs if other is not None), None)
 
 
 def _check_joinable(name: str, parts: Mapping[str, Dataset]) -> None:

@@ -65,7 +65,8 @@ def from_folder(
     there is only one. Photographs are turned as their EXIF data say.
 
     Pixels are scaled as `experiments.datasets.Dataset.from_arrays` says, but where images differ in
-    type, those of 8 bits are divided by 255 and those of 16 bits by 65,535. Floating-point and
+    type, those of 8 bits are divided by 255 and those of 16 bits by 65,535; and so are images of 8
+    bits alone, but for levels up to 16, such as those of masks. Floating-point and
     signed numbers must be from 0 to 1, unless it is said how they are scaled. Where any image has
     colours, grey ones get three equal channels.
 
@@ -99,7 +100,9 @@ def from_folder(
     _warn_of_unread(name, folder, read, classes=parts["training"])
     test = [files.pop("test")] if "test" in files else []
     pairs = read_images([[file for part in files.values() for file in part], *test], size)
-    samples = list(map(stacked, pairs if is_stated(scaling) else in_unit(pairs, name)))
+    if not is_stated(scaling):
+        pairs, scaling["highest"] = in_unit(pairs, name)
+    samples = list(map(stacked, pairs))
     source = f"images in {folder}"
     dataset = Dataset.from_arrays(
         name, samples[0], samples[1] if test else None, source, channels="first", **scaling
@@ -133,9 +136,13 @@ def load_lists(name: str, folder: Path, num_classes: int | None = None) -> Datas
         check_labels(str(path), np.array([int(label) for _, label in rows]), num_classes)
         images = path.with_name(path.name.removesuffix("_labels.txt"))
         parts.append([(images / file, int(label)) for file, label in rows])
-    train, test = map(stacked, in_unit(read_images(parts), name))
-    source = f"images in {folder}"
-    return Dataset.from_arrays(name, train, test, source, channels="first", num_classes=num_classes)
+    pairs, highest = in_unit(read_images(parts), name)
+    train, test = map(stacked, pairs)
+    scaling: Scaling = {"highest": highest}
+    source, number = f"images in {folder}", num_classes
+    return Dataset.from_arrays(
+        name, train, test, source, channels="first", num_classes=number, **scaling
+    )
 
 
 def _is_size(size: object) -> bool:
@@ -198,10 +205,18 @@ def _by_class(folder: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
 
 
 def _without_classes(folder: Path) -> str:
-    return (
+    above = [one for one in folders_in(folder, seen) if any(map(_holds, folders_in(one, seen)))]
+    sites = ", ".join([*(one.name for one in above[:SHOWN]), *["..."] * (len(above) > SHOWN)])
+    lacks = (
         f"{folder} must hold one subfolder of images for each class, found none with files "
         f"{', '.join(IMAGE_ENDINGS)}"
     )
+    joins = (
+        f"; its folders {sites} hold such subfolders, and become the domains of one data set by "
+        "`datasets.joined(name, {site.name: datasets.from_folder(site) for site in sites})`, where "
+        f"`sites = [*pathlib.Path({str(folder)!r}).iterdir()]`"
+    )
+    return lacks + joins * bool(above)
 
 
 def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Path) -> None:
@@ -225,9 +240,13 @@ def _warn_of_unread(name: str, folder: Path, read: Collection[Path], classes: Pa
         said.append(f"no image for the classes {', '.join(empty)}")
     if len(filled) - len(empty) == 1:
         (only,) = filled.keys() - {classes / one for one in empty}
-        said.append(f"one class alone, {only.name}; each class takes a folder of its own")
+        said.append(f"one class alone, {only.name}, as the folders of images are the classes")
     if said:
         warn_of_data(f"dataset {name!r}: in {folder}, {'; '.join(said)}")
+
+
+def _holds(folder: Path) -> bool:
+    return _images(folder, seen)
 
 
 def _images(folder: Path, look: Look = inside) -> bool:

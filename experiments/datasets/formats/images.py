@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import (
+    SMALL_SCALE,
     WHERE,
     WHITE,
     is_dark,
@@ -34,6 +35,7 @@ IMAGE_ENDINGS = (
 )
 """Of files of images that are read."""
 RESIZED_AT_ONCE = 4096
+BYTE, DEEP = np.dtype(np.uint8), np.dtype(np.uint16)
 Images = tuple[list[NDArray[Any]], NDArray[np.int64]]
 """Images, all grey or all in colours and of one size, and their labels."""
 ORIENTATION = 274
@@ -178,12 +180,16 @@ def _image(path: Path, size: tuple[int, int] | None) -> NDArray[Any]:
     return decoded(content_of(path), str(path), size)
 
 
-def in_unit(pairs: Sequence[Images], name: str) -> Sequence[Images]:
+def in_unit(pairs: Sequence[Images], name: str) -> tuple[list[Images], float | None]:
     """The same with pixels from 0 to 1, unless all of them have 8 bits, or all of them 16.
 
     Args:
         pairs: images and labels of each part.
         name: name of the data set, for messages.
+
+    Returns:
+        The pairs, and what their pixels are yet to be divided by: 255 if all have 8 bits, as files
+        of images say, but for levels up to 16, such as those of masks; else None.
 
     Raises:
         DataError: floating-point or signed numbers are not from 0 to 1.
@@ -192,15 +198,14 @@ def in_unit(pairs: Sequence[Images], name: str) -> Sequence[Images]:
     for image in (image for images, _ in pairs for image in images):
         highest[image.dtype] = max(highest.get(image.dtype, 0), float(image.max()))
     if len(highest) == 1 and highest.keys() <= WHITE.keys():
-        return pairs
-    for kind, high in highest.items():
-        if kind in WHITE and is_dark(kind, high):
-            warn_of_data(
-                f"dataset {name!r}: {8 * kind.itemsize}-bit images, beside others of another type, "
-                f"end at {high:.0f} and are divided by {WHITE[kind]}; save all in one type if that "
-                "is not their scale"
-            )
-    return [([_shares(image, name) for image in images], labels) for images, labels in pairs]
+        return [*pairs], WHITE[BYTE] if highest.get(BYTE, 0) > SMALL_SCALE else None
+    if is_dark(DEEP, highest.get(DEEP, 0)):
+        warn_of_data(
+            f"dataset {name!r}: 16-bit images, beside others of another type, end at "
+            f"{highest[DEEP]:.0f} and are divided by {WHITE[DEEP]}; save all in one type if that "
+            "is not their scale"
+        )
+    return [([_shares(image, name) for image in images], labels) for images, labels in pairs], None
 
 
 def _shares(image: NDArray[Any], name: str) -> NDArray[np.float32]:

@@ -41,7 +41,8 @@ def load_mat(
     `y`, unless `X` is a table, or the samples of the other part tell. Test samples may be `Xtest`
     and `ytest`, or `X_test` and `y_test`; a warning names arrays beside these that are not read.
     Labels may be one-hot rows. A label of 10 is a zero in SVHN, in `usps_28x28.mat` and in known
-    data sets of digits, unless there are labels of 0 as well.
+    data sets of digits, unless there are labels of 0 as well. Of other files, labels 1 to k, as
+    MATLAB counts, become 0 to k - 1, with a warning.
 
     The sizes tell where channels are, see `experiments.datasets.Dataset.from_arrays`. Where they do
     not, channels are the axis before that of samples if samples are the last axis, and else the
@@ -68,6 +69,8 @@ def load_mat(
     parts = LAYOUTS[keys](path, arrays)
     if num_classes == 10 or keys == NESTED or path.name.endswith(SVHN_TRAIN):
         parts = _zeros_for_tens(parts)
+    if num_classes is None:
+        parts = _from_zero(parts)
     for part in parts:
         check_labels(str(part.path), part.labels, num_classes)
     train, *test = [(part.inputs, part.labels) for part in parts]
@@ -253,3 +256,17 @@ def _zeros_for_tens(parts: list[Part]) -> list[Part]:
     if any((part.labels == 0).any() for part in parts):
         return parts
     return [replace(part, labels=np.where(part.labels == 10, 0, part.labels)) for part in parts]
+
+
+def _from_zero(parts: list[Part]) -> list[Part]:
+    """The same with classes 0 to k - 1 in place of labels 1 to k, where all of these occur."""
+    labels = [part.labels for part in parts]
+    if not all(one.ndim == 1 and one.dtype.kind in "iu" for one in labels):
+        return parts
+    present = np.unique(np.concatenate(labels))
+    if not np.array_equal(present, np.arange(1, len(present) + 1)):
+        return parts
+    warn_of_data(
+        f"{parts[0].path}: labels 1 to {len(present)} are read as classes 0 to {len(present) - 1}"
+    )
+    return [replace(part, labels=part.labels.astype(np.int64) - 1) for part in parts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from bcfl.runtime import nearest_name, warn_of_data
+from bcfl.runtime import warn_of_data
 from experiments.datasets.arrays import Reading, Scaling, is_stated
 from experiments.datasets.dataset import Dataset, of_parts
 from experiments.datasets.errors import DataError
@@ -109,17 +109,31 @@ def load_npz(
             invalid, or there is not one writer per sample.
     """
     archive = _opened(path, (*NAMES, *STATED))
-    layout = next(layout for layout in LAYOUTS if layout.holds(archive.arrays))
-    keys = layout.keys_of(archive)
+    keys, is_published = _keys(archive), num_classes is not None
     _check_arrays(archive, keys, num_classes)
-    parts = with_test(layout.parts_of(archive))
+    source, highest = str(path), None
+    if keys is MEDICAL_KEYS:
+        parts = _medical(archive)
+        highest = _white_of_bytes(parts, is_published)
+    elif keys is JPEG_KEYS:
+        parts, source, highest = _of_jpeg(archive), f"JPEG images of {path}", 255
+    else:
+        parts = _named(archive)
+    parts = with_test(parts)
     reading = _reading(path, archive.arrays, scaling)
-    _warn_of_unread(archive, keys, layout.advice, is_published=num_classes is not None)
+    _warn_of_unread(archive, keys, is_published)
     if not is_stated(reading):
-        reading["highest"] = layout.highest(parts, num_classes is not None)
-    source = layout.source.format(path)
+        reading["highest"] = highest
     dataset = of_parts(name, parts, source, num_classes, reading)
     return replace(dataset, writers=_writers(path, parts))
+
+
+def _keys(archive: Archive) -> Sequence[str]:
+    """Names of the arrays of samples, of which some may be missing."""
+    held = archive.arrays.keys()
+    if held & set(MEDICAL_KEYS):
+        return MEDICAL_KEYS
+    return JPEG_KEYS if held >= set(JPEG_KEYS) else [*chain(*_chosen(archive).values())]
 
 
 def _check_arrays(archive: Archive, keys: Sequence[str], num_classes: int | None) -> None:
@@ -135,43 +149,38 @@ def _check_arrays(archive: Archive, keys: Sequence[str], num_classes: int | None
             check_labels(where, array, num_classes)
 
 
-def _warn_of_unread(archive: Archive, keys: Sequence[str], advice: str, is_published: bool) -> None:
+def _warn_of_unread(archive: Archive, keys: Sequence[str], is_published: bool) -> None:
     unread = [name for name in archive.names if name not in keys and name not in STATED]
     if is_published:
         unread = [name for name in unread if SAMPLES.fullmatch(name)]
     if unread:
         path, read = archive.path, [key for key in keys if key in archive.arrays]
+        advice = (
+            "" if keys in (MEDICAL_KEYS, JPEG_KEYS) else " (test samples from x_test and y_test)"
+        )
         writers = " and ".join(WRITERS.format(path.stem, part) for part in ("train", "test"))
         warn_of_data(
             f"{path} holds arrays that are not read: {', '.join(unread)}; samples are read from "
-            f"{', '.join(read)}{advice}, and writers from the files {writers}"
+            f"{', '.join(read)}{advice}, options from {', '.join(STATED)}, and writers from the "
+            f"files {writers}"
         )
 
 
 def _reading(path: Path, arrays: Arrays, scaling: Scaling) -> Reading:
     """How the inputs are to be read: as given, or else as the archive says."""
     options: dict[str, Any] = {}
-    for key in sorted(arrays.keys() - set(NAMES)):
-        array = arrays[key]
-        if key not in STATED and not array.ndim:
-            raise DataError(f"{path} holds {key!r}; the option is {_near_option(key)!r}")
-        if key in STATED:
-            kind, types = STATED[key]
-            if array.ndim or type(array.item()) not in types:
-                got = f"{array.dtype} {array.shape}"
-                raise DataError(f"{path}: {key} must be one {kind}, got {got}")
-            options[key] = array.item()
+    for key in sorted(arrays.keys() & set(STATED)):
+        array, (kind, types) = arrays[key], STATED[key]
+        if array.ndim or type(array.item()) not in types:
+            got = f"{array.dtype} {array.shape}"
+            raise DataError(f"{path}: {key} must be one {kind}, got {got}")
+        options[key] = array.item()
     given = {key: value for key, value in scaling.items() if value is not None}
     if given.get("scaled") is False:
         options.pop("highest", None)
     if "highest" in given:
         options.pop("scaled", None)
     return cast("Reading", options | given)
-
-
-def _near_option(key: str) -> str | None:
-    """The option whose name a key may be meant to be."""
-    return nearest_name(key, STATED, cutoff=0.8)
 
 
 def _medical(archive: Archive) -> Parts:
@@ -245,51 +254,6 @@ def _white_of_bytes(parts: Parts, is_published: bool) -> float | None:
     return 255 if are_bytes and not are_masks else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """A set of arrays in an archive.
-
-    Attributes:
-        holds: whether these arrays are there.
-        keys_of: names of the arrays that are read, of which some may be missing.
-        parts_of: inputs and labels of each part.
-        highest: what inputs of these parts are divided by unless it is said otherwise, if they are
-            those of a published data set or not; None is as usual.
-        source: origin of the data, around the path.
-        advice: how further samples are named, for warnings.
-    """
-
-    holds: Callable[[Arrays], bool]
-    keys_of: Callable[[Archive], Sequence[str]]
-    parts_of: Callable[[Archive], Parts]
-    highest: Callable[[Parts, bool], float | None] = lambda *_: None
-    source: str = "{}"
-    advice: str = ""
-
-
-LAYOUTS = (
-    Layout(
-        holds=lambda arrays: bool(arrays.keys() & set(MEDICAL_KEYS)),
-        keys_of=lambda _: MEDICAL_KEYS,
-        parts_of=_medical,
-        highest=_white_of_bytes,
-    ),
-    Layout(
-        holds=lambda arrays: arrays.keys() >= set(JPEG_KEYS),
-        keys_of=lambda _: JPEG_KEYS,
-        parts_of=_of_jpeg,
-        highest=lambda *_: 255,
-        source="JPEG images of {}",
-    ),
-    Layout(
-        holds=lambda _: True,
-        keys_of=lambda archive: [*chain(*_chosen(archive).values())],
-        parts_of=_named,
-        advice=" (test samples from x_test and y_test)",
-    ),
-)
-
-
 def holds_writers(path: Path) -> bool:
     """Whether a file is by its name that of the writers of another."""
     ends = tuple(WRITERS.format("", part) for part in ("train", "test"))
@@ -332,13 +296,13 @@ def _writers_of(path: Path, sizes: Mapping[str, int]) -> NDArray[Any]:
 
 
 def _opened(path: Path, names: Sequence[str]) -> Archive:
-    """Arrays of these names, and of names that may be misspelt options."""
+    """Arrays of these names, and the names of all."""
     key = None
     try:
         with path.open("rb") as file, _loaded(file) as archive:
             arrays = {}
             for key in archive:
-                if key in names or _near_option(key):
+                if key in names:
                     arrays[key] = archive[key]
             return Archive(path, arrays, tuple(archive))
     except Exception as error:  # damaged archives raise errors of a dozen kinds

@@ -121,18 +121,14 @@ def test_domains_that_may_be_of_several_scales_are_told():
 @pytest.mark.parametrize(
     ("names", "pair"),
     [
-        ((("0", "1"), ("0 - zero", "1 - one")), "'0' in 0 and '0 - zero' in 1"),
-        ((("zero", "one"), ("0 - zero", "1 - one")), "'zero' in 0 and '0 - zero' in 1"),
-        ((("1: cat", "2: dog"), ("0_Dog", "1_Cat")), "'1: cat' in 0 and '1_Cat' in 1"),
         ((("cat", "dog"), ("Cat", "Dog")), "'cat' in 0 and 'Cat' in 1"),
-        ((("cat", "hot dog"), ("cat", "Hot_Dog")), "'hot dog' in 0 and 'Hot_Dog' in 1"),
         ((("cat", "dog"), ("cat", " dog ")), "'dog' in 0 and ' dog ' in 1"),
         ((("x", "y"), ("y", "z"), ("z", "X")), "'x' in 0 and 'X' in 2"),
     ],
 )
 def test_names_that_differ_in_spelling_alone_are_refused(names, pair):
     parts = {str(number): own([0, 1], one) for number, one in enumerate(names)}
-    with pytest.raises(DataError, match=f"'both': {pair} differ in case, blanks or a number in"):
+    with pytest.raises(DataError, match=f"'both': {pair} differ in case, or blanks around"):
         datasets.joined("both", parts)
     alike = {key: renamed(part, names[0]) for key, part in parts.items()}
     assert datasets.joined("both", alike).targets.tolist() == [0, 1] * len(names)
@@ -141,12 +137,12 @@ def test_names_that_differ_in_spelling_alone_are_refused(names, pair):
 @pytest.mark.parametrize(
     "names",
     [
-        (("1 cat", "2 dog"), ("1 fox", "2 cow")),
         (("3 rooms", "4 rooms"), ("4 rooms", "5 rooms")),
-        (("0-2", "4-6"), ("1-2", "5-6")),
+        (("zero", "one"), ("0 - zero", "1 - one")),
+        (("cat", "hot dog"), ("cat", "hot_dog")),
     ],
 )
-def test_numbers_that_belong_to_names_are_no_other_spelling(names):
+def test_names_that_differ_in_more_are_classes_of_their_own(names):
     with pytest.warns(DataWarning, match=r"matched by name to [34] in all"):
         datasets.joined("both", {str(n): own([0, 1], one) for n, one in enumerate(names)})
 

@@ -1,6 +1,8 @@
 """Folders of images by class."""
 
 import errno
+import pathlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -210,12 +212,25 @@ def test_pixels_without_a_known_scale_are_refused_unless_it_is_given(tmp_path, k
         np.testing.assert_array_equal(load(tmp_path / "scans", scaled=False).inputs[:, 0], numbers)
 
 
-def test_a_folder_of_dark_images_names_what_to_set(tmp_path):
-    save_pixels(tmp_path, *np.full((2, 6, 5), 60, dtype=np.uint8))
-    with pytest.warns(UserWarning, match=r"8-bit inputs end at 60 .* highest=255 .*of \[data\]"):
-        datasets.from_folder(tmp_path)
+@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp"])
+@pytest.mark.parametrize("high", [17, 60, 209, 255])
+def test_images_of_8_bits_are_divided_by_255_however_dark(tmp_path, suffix, high):
+    save_pixels(tmp_path, *np.full((2, 6, 5), high, dtype=np.uint8), suffix=suffix)
     for load in (datasets.from_folder, datasets.load):
-        assert load(tmp_path, highest=255).inputs.max() == np.float32(60 / 255)
+        assert (load(tmp_path).inputs == np.float32(high) / np.float32(255)).all()
+        assert load(tmp_path, highest=high).inputs.max() == 1
+    numbers = np.zeros((6, 5), np.float32)
+    save_pixels(tmp_path / "a", numbers, suffix="tif")
+    (tmp_path / "a" / "a" / "0.tif").rename(tmp_path / "a" / "2.tif")
+    (tmp_path / "a" / "a").rmdir()
+    assert datasets.from_folder(tmp_path).inputs.max() == np.float32(high) / np.float32(255)
+
+
+@pytest.mark.parametrize("high", [1, 16])
+def test_masks_in_images_of_8_bits_are_scaled_by_their_range(tmp_path, high):
+    save_pixels(tmp_path, *(np.eye(6, 5, dtype=np.uint8) * high for _ in "ab"))
+    found = datasets.from_folder(tmp_path).inputs
+    assert (found[:, 0] == np.eye(6, 5)).all()
 
 
 def test_grey_images_beside_a_test_set_in_colours(tmp_path):
@@ -258,8 +273,22 @@ def test_no_images(tmp_path):
 
 def test_one_folder_of_images_is_told_to_be_one_class(tmp_path):
     save_all(tmp_path, "images/1.png", "images/2.png")
-    with pytest.warns(DataWarning, match=r"one class alone, images; each class takes a folder"):
+    with pytest.warns(DataWarning, match=r"one class alone, images, as the folders of images"):
         assert datasets.from_folder(tmp_path).num_classes == 1
+
+
+def test_folders_of_sites_become_domains_as_is_told(tmp_path):
+    save_all(tmp_path, *(f"{site}/{name}/1.png" for site in ("north", "south") for name in "ab"))
+    for load in (datasets.from_folder, datasets.load):
+        with pytest.raises(DataError, match=r"its folders north, south hold such") as told:
+            load(tmp_path)
+    known = {"datasets": datasets, "pathlib": pathlib, "name": "all"}
+    made, listed = re.findall("`([^`]*)`", str(told.value))
+    exec(listed, known)
+    found = eval(made, known)
+    assert (sorted(found.domain_names), found.class_names) == (["north", "south"], ("a", "b"))
+    with pytest.raises(DataError, match=r"\.webp$"):
+        datasets.from_folder(tmp_path / "north" / "a")
 
 
 def test_samples_of_dev_are_those_of_validation(tmp_path):

@@ -26,11 +26,19 @@ def test_samples_are_rows_of_x(tmp_path, name):
 
 
 @pytest.mark.parametrize("y", [COUNTED.astype(float), COUNTED.astype(np.uint8)[:, None]])
-def test_classes_of_ones_own_are_not_taken_for_digits(tmp_path, y):
-    with pytest.raises(
-        DataError, match=r"classes are counted from 0: give `numpy\.asarray\(y\) - 1`"
-    ):
-        saved(tmp_path, X, y)
+def test_classes_of_ones_own_are_counted_from_1_and_not_taken_for_digits(tmp_path, y):
+    with pytest.warns(DataWarning, match=r"own_train\.mat: labels 1 to 10 are read as .* 0 to 9"):
+        own = saved(tmp_path, X, y)
+    assert own.targets.tolist() == (COUNTED - 1).tolist()
+
+
+def test_classes_counted_from_1_may_be_absent_from_a_part(tmp_path):
+    arrays = {"X": X, "y": COUNTED, "Xtest": X[:2]}
+    savemat(tmp_path / "own.mat", arrays | {"ytest": [3, 10]})
+    with pytest.warns(DataWarning, match=r"labels 1 to 10 are read"):
+        assert datasets.load("own", tmp_path).targets[-2:].tolist() == [2, 9]
+    savemat(tmp_path / "own.mat", arrays | {"ytest": [0, 10]})
+    assert datasets.load("own", tmp_path).targets[-2:].tolist() == [0, 10]
 
 
 @pytest.mark.parametrize("y", [np.arange(22) % 11, np.eye(11)[np.arange(22) % 11]])
@@ -165,7 +173,7 @@ def test_sparse_inputs(tmp_path):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.arange(22) % 3 + 1, r"classes are counted from 0: give `numpy\.asarray\(y\) - 1`"),
+        (np.arange(22) % 3 + 2, r"got 3 distinct ones: 2, 3, 4; number the labels"),
         (np.arange(22) / 4, r"labels must be integers 0 to k - 1, got type float64"),
         (np.array(["cat", "dogs"] * 11, dtype=object), r"integers 0 to k - 1, got type object"),
         (np.arange(21) % 3, r"of the same length, got \(22, 5\) and \(21,\)"),
