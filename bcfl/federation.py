@@ -16,6 +16,7 @@ from bcfl.architecture.probing import Network
 from bcfl.data.agreement import sorted_clients
 from bcfl.data.clients import ClientData, pooled, with_validation
 from bcfl.data.frames import are_numbered
+from bcfl.data.scales import input_spans, training_span, warn_of_input_scales
 from bcfl.data.streams import Schedule, at_step
 from bcfl.executors import (
     Executor,
@@ -62,7 +63,8 @@ class Federation:
 
     Its attributes are the arguments, except that `clients` are sorted by name and have the
     validation samples that the method needs, `model` is the network of the method, derived from
-    the one that was given, and a policy given as `method` is one that is tracked greedily.
+    the one that was given, and a policy given as `method` is one that is tracked greedily. Besides,
+    `input_span` has the lowest and the highest training input.
 
     Example:
         Two groups of clients, whose labels are opposite:
@@ -147,6 +149,8 @@ class Federation:
                 since `model` is a module, which keeps its weights, and no function that builds one.
             OutputsWarning: the network of a classification, or of labels, seems to return
                 probabilities and not logits.
+            InputsWarning: those of some clients or views are from 0 to 1, others from 0 to more
+                than 16.
             TargetsWarning: targets look like those of another kind of prediction than their type
                 says, or those of a regression are far from noise of variance 1.
         """
@@ -182,6 +186,9 @@ class Federation:
         if not isinstance(model, Model):
             warn_of_kind(self.model, self.clients)
         warn_of_scale(self.model, self.clients)
+        spans = input_spans(self.clients)
+        self.input_span = training_span(spans)
+        warn_of_input_scales(self.clients, spans)
 
     def _check_fit(self) -> None:
         """Check that model, method and executor fit one another."""
@@ -383,6 +390,7 @@ class Federation:
             columns=self.columns,
             target_columns=self.target_columns,
             classes=self.classes,
+            input_span=self.input_span,
             settings=self.settings,
             privacy=self.privacy,
         )

@@ -32,6 +32,7 @@ from bcfl.rounds.evaluation import evaluate
 from bcfl.rounds.exchange import RoundExchange
 from bcfl.rounds.state import FederationState, RoundRecord
 from bcfl.runtime.folders import as_path
+from bcfl.runtime.spans import Span
 from bcfl.runtime.suggestions import counted
 from posteriors.torch_state import standard_switches
 
@@ -80,6 +81,8 @@ class Run:
         target_columns: names of the columns of the clients' targets, where these have names.
         classes: labels of the classes, in the order of the predicted probabilities, where clients
             were made with `classes`; `predict_new` then takes such labels.
+        input_span: the lowest and the highest training input of all clients, by which predictions
+            warn of inputs of another scale; None where it is not known.
         settings: of method, network and federation as plain values, for files and reports.
         privacy: how clients randomise what they send; None where they do not.
 
@@ -104,6 +107,7 @@ class Run:
     columns: tuple[Any, ...] = ()
     target_columns: tuple[Any, ...] = ()
     classes: tuple[Any, ...] = ()
+    input_span: Span | None = None
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     privacy: Privacy | None = None
 

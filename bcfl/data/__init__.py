@@ -8,6 +8,7 @@ from bcfl.data.clients import ClientData
 from bcfl.data.frames import named_columns, ordered_columns, without_frame
 from bcfl.data.images import holds_images, pixels_of
 from bcfl.data.names import TEST, TRAIN, VALIDATION
+from bcfl.data.scales import InputsWarning
 from bcfl.data.sources import samples_of
 from bcfl.data.streams import Schedule, at_step, num_steps, view_name
 from bcfl.data.view import View
@@ -17,6 +18,7 @@ __all__ = [
     "TRAIN",
     "VALIDATION",
     "ClientData",
+    "InputsWarning",
     "Schedule",
     "View",
     "at_step",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         rounded_number,
     )
     from bcfl.runtime.seeds import derive_seed, generator, lineage_key
+    from bcfl.runtime.spans import ROUNDING, SMALL_SCALE, Span, seem_to_differ, span_of
     from bcfl.runtime.suggestions import (
         as_given,
         check_name,
@@ -89,6 +90,7 @@ _MODULES = {
         "rounded_number",
     ),
     "seeds": ("derive_seed", "generator", "lineage_key"),
+    "spans": ("ROUNDING", "SMALL_SCALE", "Span", "seem_to_differ", "span_of"),
     "suggestions": (
         "as_given",
         "check_name",
@@ -108,10 +110,13 @@ __all__ = [
     "FEDERATIONS",
     "GRAPHS",
     "PAIRS",
+    "ROUNDING",
     "RUN_FORMAT",
+    "SMALL_SCALE",
     "BusyError",
     "DataWarning",
     "MethodFiles",
+    "Span",
     "arrays_in",
     "as_given",
     "as_path",
@@ -144,6 +149,8 @@ __all__ = [
     "portable",
     "real_array",
     "rounded_number",
+    "seem_to_differ",
+    "span_of",
     "warn_of_data",
     "whole_folder",
     "write_aside",

@@ -37,7 +37,7 @@ def callers_level() -> int:
         That of the function which calls this one, and then `warnings.warn`.
     """
     level, frame = 0, inspect.currentframe()
-    while frame is not None and _package(frame) in OWN:
+    while frame is not None and _package(frame) in OWN | {"contextlib"}:  # of decorators
         level, frame = level + 1, frame.f_back
     return level
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import is_real, rounded_number, warn_of_data
+from bcfl.runtime import (
+    ROUNDING,
+    SMALL_SCALE,
+    Span,
+    is_real,
+    rounded_number,
+    seem_to_differ,
+    span_of,
+    warn_of_data,
+)
 
 WHITE = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
 """The highest value of images, by their type."""
 NEARLY = 0.9
 """Images that use their type have a pixel beyond this share of its highest value."""
-SMALL_SCALE = 16
-"""Whole numbers up to this are a scale of their own, such as truth values or 16 grey levels."""
-ROUNDING = 1e-6
-"""What arithmetic in float32 may add to numbers from 0 to 1."""
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 """The lowest and the highest number above 0 that float32 holds in full."""
 MOST_CHANNELS = 4
@@ -39,18 +44,6 @@ class Reading(Scaling, total=False):
     """How arrays are read, as keywords of `experiments.datasets.Dataset.from_arrays`."""
 
     channels: Channels | None
-
-
-class Span(NamedTuple):
-    """The lowest and the highest of some numbers."""
-
-    low: float
-    high: float
-
-
-def span_of(values: NDArray[Any]) -> Span:
-    """The lowest and the highest of finite numbers."""
-    return Span(float(np.min(values)), float(np.max(values)))
 
 
 SCALING, OPTIONS = ("highest", "scaled"), ("highest", "scaled", "channels")
@@ -148,16 +141,6 @@ def _doubt_of_scales(parts: Mapping[str, NDArray[Any]], spans: Mapping[str, Span
         f"inputs of all parts are scaled alike, but may be of several scales, got {shown}; convert "
         "them before if they are, or set highest=NUMBER, or scaled=False"
     )
-
-
-def seem_to_differ(spans: Iterable[Span]) -> bool:
-    """Whether some inputs are from 0 to 1, and others from 0 to far more.
-
-    Args:
-        spans: of inputs of several parts.
-    """
-    highs = [span.high for span in spans if span.low >= -ROUNDING and span.high > 0]
-    return bool(highs) and min(highs) <= 1 + ROUNDING and max(highs) > SMALL_SCALE
 
 
 def _known_scale(inputs: NDArray[Any], low: float, high: float) -> float | None:

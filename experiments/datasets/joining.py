@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import first_difference, warn_of_data
-from experiments.datasets.arrays import seem_to_differ, span_of
+from bcfl.runtime import first_difference, seem_to_differ, span_of, warn_of_data
 from experiments.datasets.dataset import Dataset
 from experiments.datasets.errors import DataError
 

@@ -65,6 +65,7 @@ class Restored:
             columns=self.federation.columns,
             target_columns=self.federation.target_columns,
             classes=self.federation.classes,
+            input_span=self.federation.input_span,
             settings=self.federation.settings,
             privacy=self.federation.privacy,
         )

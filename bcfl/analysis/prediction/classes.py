@@ -61,6 +61,9 @@ def predict(  # noqa: D417 - a method of Run
             model predicts numbers, or the predictive needs a curvature that the method has
             not got.
 
+    Warns:
+        InputsWarning: inputs seem to be of another scale than those of training.
+
     Example:
         With `run` of the example of `bcfl.Federation`:
 
@@ -110,6 +113,9 @@ def predict_new(  # noqa: D417 - a method of Run
     Raises:
         ValueError: inputs, classes or temperature are not valid, the model
             predicts numbers, or the predictive needs a curvature that the method has not got.
+
+    Warns:
+        InputsWarning: inputs seem to be of another scale than those of training.
 
     Example:
         With `run` of the example of `bcfl.Federation`:

@@ -112,6 +112,9 @@ def predict_values(  # noqa: D417 - a method of Run
         ValueError: the client or `by` is unknown, the inputs do not fit, the model predicts classes
             or labels, or the predictive is of these, or needs a curvature that there is not.
 
+    Warns:
+        InputsWarning: inputs seem to be of another scale than those of training.
+
     Example:
         With `signs` and `method` of the example of `bcfl.Federation`, and numbers as targets:
 
@@ -165,6 +168,9 @@ def predict_new_values(  # noqa: D417 - a method of Run
     Raises:
         ValueError: inputs, numbers or temperature are not valid, the model predicts classes or
             labels, or the predictive is of these, or needs a curvature that there is not.
+
+    Warns:
+        InputsWarning: inputs seem to be of another scale than those of training.
 
     Example:
         With `signs` and `method` of the example of `bcfl.Federation`, and numbers as targets:

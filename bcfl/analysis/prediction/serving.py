@@ -14,6 +14,7 @@ from bcfl.analysis.prediction.mixture import fitting, labelled
 from bcfl.architecture.evaluation import network_outputs
 from bcfl.architecture.fedweit import compose
 from bcfl.data.frames import ordered_columns, without_frame
+from bcfl.data.scales import warn_of_new_inputs
 from bcfl.data.view import View
 from bcfl.executors.arithmetic import computing
 from bcfl.hypotheses.hypothesis import HypothesisSet
@@ -90,6 +91,7 @@ def newcomer(
             f"{type(adaptation).__name__}"
         )
     view = _adapting(run, *adaptation)
+    warn_of_new_inputs("inputs of adaptation", adaptation[0], view.inputs, run.input_span)
     models = {p.key: p for h in run.hypotheses for p in h.clusters}
     losses = {}
     for key, posterior in models.items():
@@ -170,8 +172,13 @@ def samples_for(run: Run, inputs: ArrayLike | torch.Tensor) -> torch.Tensor:
     Raises:
         TypeError: the inputs are masked, complex or no numbers.
         ValueError: the shape or the names of columns do not fit, or an input is not finite.
+
+    Warns:
+        InputsWarning: see `bcfl.data.scales.warn_of_new_inputs`.
     """
-    return fitting(run.model, without_frame(inputs, run.columns), first_mean(run))
+    x = fitting(run.model, without_frame(inputs, run.columns), first_mean(run))
+    warn_of_new_inputs("inputs", inputs, x, run.input_span)
+    return x
 
 
 def check_outputs(
