@@ -96,15 +96,18 @@ def _kinds_in(array: NDArray[Any]) -> str:
     return " and ".join(kinds) or str(array.dtype)
 
 
-def sets_of_labels(name: str, values: ArrayLike | None) -> NDArray[np.bool_] | None:
-    """Rows of Booleans, or of the whole numbers 0 and 1, as Booleans.
+def sets_of_labels(
+    name: str, values: ArrayLike | None, num_classes: int
+) -> NDArray[np.bool_] | None:
+    """One row of Booleans, or of the whole numbers 0 and 1, for each class, as Booleans.
 
     Args:
         name: name of the data set, for the message.
         values: (classes, labels) rows; None stays None.
+        num_classes: number of classes.
 
     Raises:
-        DataError: they are others.
+        DataError: they are others, or there are more or fewer.
     """
     if values is None:
         return None
@@ -113,6 +116,11 @@ def sets_of_labels(name: str, values: ArrayLike | None) -> NDArray[np.bool_] | N
         raise DataError(
             f"dataset {name!r}: label_sets must be bool, or whole numbers 0 and 1, got "
             f"{array.dtype}"
+        )
+    if array.ndim != 2 or len(array) != num_classes:
+        raise DataError(
+            f"dataset {name!r}: label_sets must be of shape (classes, labels), here {num_classes} "
+            f"rows, got {array.dtype} of shape {array.shape}"
         )
     return array.astype(bool, copy=False)
 
@@ -135,22 +143,28 @@ def as_names(name: str, kind: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-def check_class_names(name: str, names: Sequence[str], number: int) -> None:
-    """Check that there are as many names as classes.
+def names_of_classes(
+    name: str, values: Iterable[str] | None, number: int
+) -> tuple[str, ...] | None:
+    """One name for each class or label.
 
     Args:
         name: name of the data set, for the message.
-        names: of the classes, or labels.
+        values: the names; None stays None.
         number: how many there must be.
 
     Raises:
-        DataError: there are more or fewer.
+        DataError: they are no sequence of text, or there are more or fewer.
     """
+    if values is None:
+        return None
+    names = as_names(name, "class_names", values)
     if len(names) != number:
         raise DataError(
             f"dataset {name!r}: class_names must be one name for each of the {number} classes or "
             f"labels, got {len(names)}"
         )
+    return names
 
 
 def check_arrays(name: str, inputs: object, targets: object) -> None:
@@ -191,24 +205,6 @@ def check_range(name: str, targets: NDArray[np.int64], num_classes: int) -> None
         hint = f"; leave out samples of {WITHOUT_LABEL}" * bool(low == UNLABELLED)
         raise DataError(
             f"dataset {name!r}: targets must be 0 to {num_classes - 1}, got {low} to {high}{hint}"
-        )
-
-
-def check_sets(name: str, sets: NDArray[np.bool_], num_classes: int) -> None:
-    """Check that there is one set of labels for each class.
-
-    Args:
-        name: name of the data set, for the message.
-        sets: Booleans.
-        num_classes: number of classes.
-
-    Raises:
-        DataError: there are more or fewer, or they are no rows.
-    """
-    if sets.ndim != 2 or len(sets) != num_classes:
-        raise DataError(
-            f"dataset {name!r}: label_sets must be of shape (classes, labels), here {num_classes} "
-            f"rows, got bool of shape {sets.shape}"
         )
 
 

@@ -18,13 +18,11 @@ from experiments.datasets.arrays import (
     scaled_inputs,
 )
 from experiments.datasets.attributes import (
-    as_names,
     check_all_finite,
     check_arrays,
-    check_class_names,
     check_range,
-    check_sets,
     check_shapes,
+    names_of_classes,
     numbered,
     sets_of_labels,
 )
@@ -84,8 +82,6 @@ class Dataset:
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        sets = sets_of_labels(self.name, self.label_sets)
-        object.__setattr__(self, "label_sets", sets)
         check_arrays(self.name, self.inputs, self.targets)
         if not is_whole(self.num_classes, least=1):
             raise DataError(
@@ -102,12 +98,10 @@ class Dataset:
             )
         self._number("writer")
         self._number("domain")
-        if sets is not None:
-            check_sets(self.name, sets, self.num_classes)
-        if self.class_names is not None:
-            names = as_names(self.name, "class_names", self.class_names)
-            check_class_names(self.name, names, self.num_outputs)
-            object.__setattr__(self, "class_names", names)
+        sets = sets_of_labels(self.name, self.label_sets, self.num_classes)
+        object.__setattr__(self, "label_sets", sets)
+        names = names_of_classes(self.name, self.class_names, self.num_outputs)
+        object.__setattr__(self, "class_names", names)
 
     def _number(self, kind: Literal["writer", "domain"]) -> None:
         """Number writers or domains, with their names."""
