@@ -146,7 +146,9 @@ def test_runs_of_several_seeds_find_the_federation_of_theirs(tmp_path, monkeypat
     runs = {("mine", seed): federation(seed).run(1) for seed in (3, 5)}
     folder = experiments.save(runs, tmp_path / "run", federation="seeded:federation")
     for pair, run in runs.items():
-        assert experiments.open(folder)[pair].run.groups == run.groups
+        opened = experiments.open(folder)[pair].run
+        assert opened.groups == run.groups
+        assert opened.input_span == run.input_span == (0, 1)
     folder = experiments.save(runs, tmp_path / "wrong", federation="seeded:of_seed_3")
     with pytest.raises(ValueError, match="has seed 3, and the run of 'mine' has seed 5; give a f"):
         experiments.open(folder)["mine", 5].run.metrics()
