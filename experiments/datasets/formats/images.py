@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bcfl.runtime import warn_of_data
+from bcfl.runtime import SMALL_SCALE, warn_of_data
 from experiments.datasets.arrays import (
-    SMALL_SCALE,
     WHERE,
     WHITE,
     is_dark,
