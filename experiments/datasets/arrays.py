@@ -23,8 +23,8 @@ WHITE = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
 """The highest value of images, by their type."""
 NEARLY = 0.9
 """Images that use their type have a pixel beyond this share of its highest value."""
-TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-"""The lowest and the highest number above 0 that float32 holds in full."""
+HUGE = float(np.finfo(np.float32).max)
+"""The highest number that float32 holds."""
 MOST_CHANNELS = 4
 """An axis of at most this size holds channels."""
 WHERE = "(in scenarios, keys of [data])"
@@ -72,27 +72,32 @@ def scaled_inputs(
 
     Raises:
         ValueError: `highest` or `scaled` is of another type, `highest` is given although inputs are
-            kept, inputs are not in 0 to `highest`, parts are of different scales, or inputs that
-            are kept are too large for float32.
+            kept, inputs are not in 0 to `highest`, or too large for float32, or parts are of
+            different scales.
     """
     highest, scaled = reading.get("highest"), reading.get("scaled", True)
     if not isinstance(scaled, bool | np.bool_):
         raise ValueError(f"scaled must be True or False, got {scaled!r}")
-    if highest is not None and not (is_real(highest) and TINY <= highest < np.inf):
-        raise ValueError(f"highest must be a number above 0, got {highest!r}")
+    if highest is not None and not (
+        is_real(highest) and highest <= HUGE and np.float32(highest) > 0
+    ):
+        raise ValueError(f"highest must be a number above 0 that float32 holds, got {highest!r}")
     spans = {part: span_of(one) for part, one in parts.items()}
     low, high = min(one.low for one in spans.values()), max(one.high for one in spans.values())
+    if max(-low, high) > HUGE:
+        raise ValueError(
+            f"inputs must be numbers that float32 holds, up to {HUGE:.4g}, got {low:.4g} to "
+            f"{high:.4g}"
+        )
     inputs = np.concatenate([*parts.values()])
     if not scaled:
-        return _kept(what, inputs, highest, max(-low, high))
+        return _kept(what, inputs, highest)
     if highest is None:
         highest = _default_highest(what, parts, spans, inputs)
     elif not is_unit(inputs, highest):
         raise ValueError(f"inputs must lie in 0 to highest={highest}, got {low} to {high}")
     if highest is None:
         return _by_range(inputs, low, high)
-    if highest > HUGE:
-        inputs, highest = inputs / np.float64(highest), 1
     shares = inputs.astype(np.float32) / np.float32(highest)
     return shares.clip(0, 1, out=shares)
 
@@ -113,10 +118,7 @@ def _default_highest(
 
 def _by_range(inputs: NDArray[Any], low: float, high: float) -> NDArray[np.float32]:
     """Numbers from the lowest to the highest as numbers from 0 to 1."""
-    numbers = inputs.astype(np.float64)
-    if np.isinf(high - low):
-        numbers, low, high = numbers / 2, low / 2, high / 2
-    return ((numbers - low) / (high - low or 1.0)).astype(np.float32)
+    return ((inputs.astype(np.float64) - low) / (high - low or 1.0)).astype(np.float32)
 
 
 def _doubt_of_scales(parts: Mapping[str, NDArray[Any]], spans: Mapping[str, Span]) -> str:
@@ -172,13 +174,9 @@ def is_unit(values: NDArray[Any], highest: float = 1) -> bool:
     return low >= -ROUNDING * highest and high <= (1 + ROUNDING) * highest
 
 
-def _kept(
-    what: str, inputs: NDArray[np.generic], highest: float | None, largest: float
-) -> NDArray[np.float32]:
+def _kept(what: str, inputs: NDArray[np.generic], highest: float | None) -> NDArray[np.float32]:
     if highest is not None:
         raise ValueError(f"highest must not be given with scaled=False, got {highest}")
-    if largest > HUGE:
-        raise ValueError(f"inputs are kept as float32, up to {HUGE:.4g}, got {largest:.4g}")
     rounded = rounded_number(inputs)
     if rounded is not None:
         warn_of_data(

@@ -201,7 +201,7 @@ class Dataset:
                 integers 0 to k - 1 with each of them present (or below `num_classes`), inputs and
                 labels differ in length, inputs are not in 0 to `highest`, which takes inputs that
                 are scaled, parts are of different scales, such as bytes and numbers from 0 to 1,
-                or kept numbers are too large for float32.
+                or inputs are too large for float32.
         """
         parts = {"training": train} if test is None else {"training": train, "test": test}
         reading: Reading = {"highest": highest, "scaled": scaled, "channels": channels}

@@ -99,10 +99,10 @@ def test_a_guess_of_the_scale_is_told_with_what_to_pass(raw, scaled, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"highest": "255"}, "highest must be a number above 0, got '255'"),
-        ({"highest": 0}, "highest must be a number above 0, got 0"),
-        ({"highest": 1e-50}, "highest must be a number above 0, got 1e-50"),
-        ({"highest": np.inf}, "highest must be a number above 0, got inf"),
+        ({"highest": "255"}, "highest must be a number above 0 .*, got '255'"),
+        ({"highest": 0}, "highest must be a number above 0 .*, got 0"),
+        ({"highest": 1e-50}, "highest must be a number above 0 .*, got 1e-50"),
+        ({"highest": np.inf}, "highest must be a number above 0 .*, got inf"),
         ({"scaled": "no"}, "scaled must be True or False, got 'no'"),
     ],
 )
@@ -115,8 +115,6 @@ def test_inputs_are_either_kept_or_divided_and_told_to_be_rounded():
     raw, labels = np.array([[0], [2**24 + 1]]), np.array([0, 1])
     with pytest.raises(DataError, match=r"dataset 'raw': highest must not .* scaled=False, got 9"):
         Dataset.from_arrays("raw", (raw, labels), highest=9, scaled=False)
-    with pytest.raises(DataError, match=r"as float32, up to 3\.403e\+38, got 1e\+300"):
-        Dataset.from_arrays("raw", ([[0.0], [-1e300]], labels), scaled=False)
     with pytest.warns(DataWarning, match=r"'raw': inputs are kept .* rounds .* such as 16777217"):
         assert Dataset.from_arrays("raw", (raw, labels), scaled=False).inputs[1] == 2**24
 
@@ -242,12 +240,11 @@ def test_types_alone_do_not_refuse_tables_and_one_scale_is_told_once(kind):
         Dataset.from_arrays("images", *images)
 
 
-def test_numbers_beyond_float32_are_scaled():
-    largest = 1.7e308
-    for inputs in ([[0, 1e300], [5e299, 0]], [[0, largest / 2], [largest / 4, 0]]):
-        highest = float(np.max(inputs))
-        found = Dataset.from_arrays("large", (inputs, [0, 1]), highest=highest)
-        np.testing.assert_allclose(found.inputs, [[0, 1], [0.5, 0]])
-    with pytest.warns(DataWarning, match=r"inputs from -1\.7e\+308 to 1\.7e\+308 are scaled"):
-        found = Dataset.from_arrays("range", ([[-largest, 0], [largest, 0]], [0, 1]))
-    np.testing.assert_allclose(found.inputs, [[0, 0.5], [1, 0.5]])
+@pytest.mark.parametrize("options", [{}, {"scaled": False}, {"highest": 3e38}])
+def test_numbers_beyond_float32_are_refused(options):
+    large = np.array([[0.0], [-1e300]])
+    with pytest.raises(DataError, match=r"up to 3\.403e\+38, got -1e\+300 to 0"):
+        Dataset.from_arrays("raw", (large, [0, 1]), **options)
+    with pytest.raises(DataError, match=r"number above 0 that float32 holds, got 1e\+300"):
+        Dataset.from_arrays("raw", (large, [0, 1]), highest=1e300)
+    assert Dataset.from_arrays("raw", (large / 1e300 + 1, [0, 1])).inputs.tolist() == [[1], [0]]
