@@ -11,22 +11,7 @@ from bcfl import ClientData
 from bcfl.data.sources import target_column
 from bcfl.runtime import DataWarning
 from experiments import datasets
-
-X, Y = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 1, 0, 1, 1, 0])
-
-FRAME = pandas.DataFrame({"a": X[:, 0].numpy(), "b": X[:, 1].numpy(), "label": Y.numpy()})
-
-
-class Columns:
-    """As a data set of Hugging Face: columns by name."""
-
-    column_names = ("x", "label")
-
-    def __len__(self):
-        return len(X)
-
-    def __getitem__(self, name):
-        return {"x": X.tolist(), "label": Y.tolist()}[name]
+from tests.unit.bcfl.data.small_sources import FRAME, Columns, Endless, Mappings, X, Y, hugging_face
 
 
 class Pictures(Dataset):
@@ -35,11 +20,6 @@ class Pictures(Dataset):
 
     def __getitem__(self, index):
         return Image.fromarray(np.zeros((4, 5, 3), dtype=np.uint8)), 0
-
-
-class Endless(Dataset):
-    def __getitem__(self, index):
-        return X[0], 0
 
 
 class OnlyFirst(Dataset):
@@ -51,25 +31,6 @@ class OnlyFirst(Dataset):
     def __getitem__(self, index):
         assert index == 0
         return X[0], 0
-
-
-def hugging_face(format=None):
-    package = pytest.importorskip("datasets", reason="datasets of Hugging Face is not installed")
-    colours = np.random.default_rng(0).integers(0, 256, (4, 6, 5, 3), dtype=np.uint8)
-    kinds = package.Features(image=package.Image(), label=package.ClassLabel(names=["no", "yes"]))
-    columns = {"image": [Image.fromarray(image) for image in colours], "label": [0, 1, 1, 0]}
-    data = package.Dataset.from_dict(columns, features=kinds)
-    return torch.from_numpy(colours).permute(0, 3, 1, 2), data.with_format(format)
-
-
-class Mappings(Dataset):
-    """Samples by name, as many torch data sets give them."""
-
-    def __len__(self):
-        return len(X)
-
-    def __getitem__(self, index):
-        return {"image": X[index], "more": 1.0, "target": int(Y[index])}
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,9 @@ from torch.utils.data import DataLoader, TensorDataset
 from bcfl import ClientData
 from experiments import datasets
 from experiments.datasets import DataError, DataWarning
+from tests.unit.experiments.datasets.small_sources import Pictures, Rows
 
 X, Y = np.random.default_rng(0).random((6, 2, 3)), np.arange(6) % 2
-
-
-class Pictures:
-    """As of torchvision: pairs of an image and a class."""
-
-    def __init__(self, count):
-        self.count = count
-
-    def __len__(self):
-        return self.count
-
-    def __getitem__(self, index):
-        return Image.new("RGB", (5, 4), (index * 50, 0, 255)), index % 2
 
 
 class Damaged(Pictures):
@@ -37,23 +25,6 @@ class Damaged(Pictures):
 
 class Splits(dict):
     """As a `DatasetDict`."""
-
-
-class Rows:
-    """As of the package `datasets`: columns by name."""
-
-    def __init__(self, columns):
-        self.columns = columns
-
-    @property
-    def column_names(self):
-        return [*self.columns]
-
-    def __len__(self):
-        return len(next(iter(self.columns.values())))
-
-    def __getitem__(self, column):
-        return self.columns[column]
 
 
 def table(count, inputs="image", targets="label"):
